@@ -15,7 +15,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab.containment.children import ChildError
-from byoc_lab.containment.guarded import Guard
+from byoc_lab.containment.guarded import WorkerProcess
 from byoc_lab.errors import ArgumentError
 from byoc_lab.jobs import Job, Outcome, many, outcomes
 from byoc_lab.relay.analysis.structural import structural_equal
@@ -133,7 +133,7 @@ def test_the_front_door_has_it() -> None:
 
 
 def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
-    guard = Guard()
+    guard = WorkerProcess()
     first = guard.call(os.getpid, time_limit=9)
     assert guard.call(os.getpid, time_limit=9) == first
     with pytest.raises(ChildError, match="exit status 3"):

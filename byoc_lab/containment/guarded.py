@@ -27,7 +27,7 @@ START_LIMIT = 120.0  # for a child to become ready
 SHOWN = 12  # last lines of a crashed child's output
 
 
-class Guard:
+class WorkerProcess:
     """A child process that serves calls."""
 
     def __init__(self) -> None:
@@ -95,9 +95,9 @@ _guards = threading.local()
 
 
 def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
-    """`Guard.call` with the child of this thread, which serves later calls too."""
+    """`WorkerProcess.call` with the child of this thread, which serves later calls too."""
     if not hasattr(_guards, "guard"):
-        _guards.guard = Guard()
+        _guards.guard = WorkerProcess()
     return _guards.guard.call(function, *args, time_limit=time_limit)
 
 
@@ -170,4 +170,4 @@ def _answer(ok: bool, value: Any) -> bytes:
     return made
 
 
-__all__ = ["Guard", "forked", "guarded", "serve"]
+__all__ = ["WorkerProcess", "forked", "guarded", "serve"]

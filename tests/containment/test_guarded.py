@@ -11,7 +11,7 @@ import pytest
 from byoc_lab import processor_time
 from byoc_lab.containment import children
 from byoc_lab.containment.children import ChildError
-from byoc_lab.containment.guarded import Guard, forked
+from byoc_lab.containment.guarded import WorkerProcess, forked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
 
@@ -23,7 +23,7 @@ def close_all_and_stay() -> None:
 
 def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "END_LIMIT", 0.05)
-    guard = Guard()
+    guard = WorkerProcess()
     with pytest.raises(ChildError, match="closed its pipe and did not end"):
         guard.call(close_all_and_stay, time_limit=9)
     assert guard.call(os.getpid, time_limit=9) != os.getpid()
@@ -31,7 +31,7 @@ def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.Mon
 
 
 def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    guard = Guard()
+    guard = WorkerProcess()
     child = guard.call(os.getpid, time_limit=9)
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
     os.kill(child, signal.SIGSTOP)
@@ -45,7 +45,7 @@ def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.Monk
 
 
 def test_a_child_that_was_started_before_serves_the_first_call() -> None:
-    guard = Guard()
+    guard = WorkerProcess()
     guard.start()
     child = guard._child
     guard.start()

@@ -128,9 +128,9 @@ def test_an_entry_has_signature_parameters_result_errors_and_source() -> None:
     shown = Entries({"page.md": text}, Sources()).expanded("page.md")
     assert "## load_trace { #byoc_lab.load_trace }" in shown
     assert "load_trace(path: str | Path, *, max_bytes: int = 268435456) -> Trace\n" in shown
-    assert "* `max_bytes` (`int`): of one packed member" in shown
+    assert "* `max_bytes` (`int`): the limit for one compressed member" in shown
     assert "**Returns**: [`Trace`](page.md#byoc_lab.Trace)" in shown
-    assert "**Raises**: [`ArgumentError`](errors.md#ArgumentError) for what is not a path" in shown
+    assert "**Raises**: [`ArgumentError`](errors.md#ArgumentError) if `path` is not a path" in shown
     line = inspect.getsourcelines(byoc_lab.load_trace)[1]
     assert f'href="../source/byoc_lab/lab/tracing/loading.html#__codelineno-0-{line}"' in shown
     assert "### Trace.save { #byoc_lab.Trace.save }" in shown

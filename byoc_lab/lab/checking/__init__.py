@@ -1,1 +1,1 @@
-"""Checks of the numbers: validation of a build with derived tolerances."""
+"""Numerical checks: validation of a build with derived tolerances."""

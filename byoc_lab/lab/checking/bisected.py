@@ -1,4 +1,4 @@
-"""`Bisection`: what `bisect` found, as text, as a figure and as JSON."""
+"""`Bisection`: the result of `bisect`, as text, as a figure and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.checking.bounds.uncertain import Executed
 from byoc_lab.lab.checking.call_sites import CallSite
 from byoc_lab.lab.checking.kernels import Kernel, operator_names
-from byoc_lab.lab.checking.pairing import Parting
+from byoc_lab.lab.checking.pairing import Divergence
 from byoc_lab.output import to_json
 from byoc_lab.passes import Event
 from byoc_lab.printing import printable, with_short_names
@@ -28,9 +28,10 @@ class Checked:
     """One comparison that `bisect` made: the module after a stage with the initial module, or a
     kernel with its reference.
 
-    name: of the pass, or the kernel. share: the largest error as a share of its tolerance; of a
-    stage, that of the outputs. ok: whether it is right, for a stage inside the network, too.
-    index: of the stage; None for a kernel. call_site: of a kernel, its operator.
+    name: the name of the pass or the kernel. share: the largest error divided by its tolerance; for
+    a stage, over the outputs. ok: whether the comparison passed; for a stage, the intermediate
+    values agree, too. index: the index of the stage; None for a kernel. call_site: the operator
+    that the kernel computes; None for a stage.
     """
 
     name: str
@@ -42,27 +43,26 @@ class Checked:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The answer of `bisect`.
+    """The result of `bisect`; true if a difference was found.
 
     stage: the name of the first pass that changed the numbers, or None. region: the global function
-        with the operator. call: the operator, as it is after the pass, or before it where the pass
-        dropped it. rewrite: the event of the pass that made it, if the pass reports events.
-    parting: the smallest sub-graph on both sides, and the values that differ.
-    runs: how many modules were evaluated, of `stages` stages that changed the module.
-    kernel: where the generated code of a back end is wrong (`stage` says so), the step of the
-        region, with its error. kernel_runs: how many programs were run for the steps of a region.
-    call_site: where `call` is in the module after the pass, or before it where it was dropped.
-    checked: what was compared on the way, stages in order, then kernels.
-    rounding: where no difference was found, the largest one of an output as a share of its
-        tolerance: 0.0 if all outputs are the same.
-    exercised: what was checked. folder: where the repro is.
-    kernels: whether the code of regions was to be checked. regions: those whose own code was;
-    unchecked: those whose code was not, since the host or NumPy computes them, they were not called
-    or `kernels` is False. partitions: whether a pass that ran makes regions. skipped: the passes
-    that did not run. failure: the error, if the code of a region fails when it runs: `call` and
-    `kernel` are None then.
-
-    It is true if a difference was found.
+        with the operator. call: the operator, as it is after the pass, or before the pass if it was
+        dropped. rewrite: the event of the pass that created the operator, if the pass reports
+        events.
+    parting: the smallest differing sub-graph of both modules, with its values.
+    runs: the number of evaluated modules. stages: the number of stages that changed the module.
+    kernel: the wrong step of a region and its error, if generated code is wrong (`stage` then names
+    the code generation). kernel_runs: the number of programs run to check steps of a region.
+    call_site: the position of `call` in the module after the pass, or before it if it was dropped.
+    checked: all comparisons that were made, stages in order, then kernels.
+    rounding: the largest difference of an output divided by its tolerance, if no stage is wrong:
+    0.0 if all outputs are equal.
+    exercised: sentences on what was checked. folder: the folder of the repro.
+    kernels: whether a check of generated code was requested. regions: the regions whose code was
+    checked. unchecked: the regions whose code was not checked: the host or NumPy computes them,
+    they were not called, or `kernels` is False. partitions: whether a pass that ran creates
+    regions. skipped: the passes that did not run. failure: the error, if the code of a region fails
+    when it runs; `call` and `kernel` are then None.
     """
 
     stage: str | None
@@ -70,7 +70,7 @@ class Bisection:
     call: Call | None
     runs: int
     stages: int
-    parting: Parting | None = field(default=None, repr=False)
+    parting: Divergence | None = field(default=None, repr=False)
     rewrite: Event | None = field(default=None, repr=False)
     index: int | None = None
     exercised: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Bisection:
 
     @property
     def conclusive(self) -> bool:
-        """Whether the request could be checked: False if the code of regions was to be checked and
+        """Whether the requested check took place. False if generated code was to be checked and
         none of it ran, or if the passes that could have changed the module were skipped."""
         if self.found or self.regions:
             return True
@@ -111,7 +111,7 @@ class Bisection:
 
     @property
     def within_rounding(self) -> bool:
-        """Whether outputs differ, but by no more than roundings may."""
+        """Whether outputs differ, but by no more than rounding explains."""
         return not self.found and self.rounding > 0
 
     @printable
@@ -121,7 +121,7 @@ class Bisection:
 
     @property
     def verdict(self) -> str:
-        """The answer in one line."""
+        """The result in one line."""
         if not self.found:
             return self._without_difference()
         if self.failure:
@@ -164,8 +164,8 @@ class Bisection:
             yield f"  repro: {self.folder / 'repro.py'}"
 
     def _without_difference(self) -> str:
-        """The first line of a result without a difference; it names the checked part, if not
-        everything was checked."""
+        """The first line of a result without a difference. If not everything was checked, it names
+        the part that was."""
         passes = f"no pass changed the {'numbers' if self.stages else 'module'}"
         left = "; ".join(self._left())
         if not self.conclusive:
@@ -185,14 +185,14 @@ class Bisection:
             yield "nothing is offloaded, so no code was checked"
 
     def plot(self, theme: str = "light") -> Figure:
-        """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
+        """A matplotlib figure: the error and tolerance of each compared stage and kernel.
 
         theme: "light" or "dark".
         """
         return VIEW().figure(self, theme)
 
     def to_json(self) -> str:
-        """The answer as JSON, with the operator and the rewrite as text."""
+        """The result as JSON, with the operator and the rewrite as text."""
         operator = describe(self.call) if self.call is not None else None
         facts = {
             "found": self.found,

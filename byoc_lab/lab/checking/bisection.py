@@ -1,4 +1,4 @@
-"""`bisect`: finds the pass that changed the numbers, and the operator at which it did."""
+"""`bisect`: finds the pass that changed the numbers, and the first operator that differs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, ErrorModel, Execut
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
 from byoc_lab.lab.checking.example_inputs import example_inputs, in_words
 from byoc_lab.lab.checking.kernels import Kernel
-from byoc_lab.lab.checking.pairing import Parting, largest_share, parting
+from byoc_lab.lab.checking.pairing import Divergence, largest_share, parting
 from byoc_lab.lab.checking.passes_run import Backends, PassesRun
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
@@ -37,7 +37,7 @@ from byoc_lab.run.shaped import shaped, unknown_lengths
 from byoc_lab.run.stand_in import stated
 from byoc_lab.seeds import checked_seed
 
-# Passes may compute new constants in float32, and every run is one of float64.
+# Passes may compute new constants in float32, although every module is evaluated in float64.
 FOLDED = ErrorModel(roundings=False, samples=2)
 
 
@@ -53,22 +53,22 @@ def bisect(
     backends: Backends | None = None,
     progress: Listener | None = None,
 ) -> Bisection:
-    """Find the first pass of `pipeline` that changes what `mod` computes, and where in it; if none
-    does, the first kernel of a back end that computes something else, or the first region whose
-    code fails when it runs.
+    """Find the first pass of `pipeline` that changes the results of `mod`, and the operator at
+    which they change. If no pass does, find the first wrong kernel of a back end, or the first
+    region whose code fails when it runs.
 
-    pipeline, era: as `trace` takes them. inputs: as `evaluate` takes them, whose lengths are those
-    of `mod` where it leaves them open; numbers from `seed` when None. folder: where to write a
-    repro of the smallest sub-graph, if a difference is found. kernels: whether to check the code of
-    the regions, too. backends: as `build` takes them. progress: as `validate` takes it.
+    pipeline, era: as for `trace`. inputs: as for `evaluate`; their sizes define the unknown
+    dimension sizes of `mod`. None: random inputs from `seed`. folder: where to write a repro of the
+    smallest sub-graph, if a difference is found. kernels: whether to check the code of the regions,
+    too. backends: as for `build`. progress: as for `validate`.
 
-    Stages are evaluated in float64, so that only the constants that passes computed in float32
-    differ, within a derived tolerance. A binary search finds the stage, and the values of all
-    operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations. If the
-    pipeline makes regions, or `mod` has some, and no code of a region could be run, the answer is
-    inconclusive (`Bisection.conclusive`).
+    Stages are evaluated in float64. Correct stages then differ only by constants that passes
+    computed in float32, within a derived tolerance. A binary search finds the stage; comparing the
+    values of all operators before and after the stage finds the sub-graph. This takes at most
+    ceil(log2(stages)) + 3 evaluations. If the pipeline creates regions, or `mod` has some, and no
+    code of a region could run, the result is inconclusive (`Bisection.conclusive`).
 
-    Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
+    Raises PassError if a pass fails, and the errors of `trace` and `evaluate`.
     """
     checked_seed("bisect", seed)
     if folder is not None and not isinstance(folder, (str, Path)):
@@ -136,8 +136,9 @@ def bisect(
 
 @dataclass
 class _Kernels:
-    """The results of the kernel checks. region: the first whose code is wrong: at the step `wrong`,
-    or with the error `failure`. regions: the regions whose own code was checked."""
+    """The results of the kernel checks. region: the first region with wrong code. Either the step
+    `wrong` differs, or its code raised the error `failure`. regions: the regions whose code was
+    checked."""
 
     wrong: Kernel | None = None
     failure: str = ""
@@ -152,12 +153,12 @@ class _Kernels:
 def _in_kernels(
     mod: IRModule, inputs: Any, backends: Backends, seed: int, progress: Progress
 ) -> _Kernels:
-    """The first kernel of a region of `mod` that computes something else than its operators."""
+    """The first kernel of a region of `mod` whose result differs from that of its operators."""
     typed = infer_module(mod)
     if not external_calls(typed):
         return _Kernels()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OffloadWarning)  # it is in the notes
+        warnings.simplefilter("ignore", OffloadWarning)  # the note describes it
         linked = list(linked_regions(typed, backends, fallback=True).values())
     checks = RegionChecks(typed, linked, True, seed=seed)
     failure = ""
@@ -178,7 +179,7 @@ def _in_kernels(
     if not wrong:
         at = checks.last if failure else None
         return _Kernels(None, failure, at, notes, runs, checked, tuple(sorted(ran)), unchecked)
-    # The operator inside a composite rather than the composite, and the first of several.
+    # Prefers an operator inside a composite to the composite, and the first of several operators.
     first = wrong[0].region
     alone = (k for k in wrong if k.alone and k.complete and k.region == first)
     kernel = next(alone, wrong[0])
@@ -210,12 +211,12 @@ def _of_kernel(
 
 
 def region_of(step: Executed) -> str:
-    """The innermost global function around a step."""
+    """The innermost global function that contains a step."""
     return step.inside[-1] if step.inside else "main"
 
 
 def run_relay_passes(mod: Any, pipeline: Pipeline, inputs: Any, era: str | None) -> PassesRun:
-    """The passes of `bisect`, run on a module of Relay."""
+    """Runs the passes of `bisect` on a Relay module."""
     mod = infer_module(checked_module(mod, "bisect"))
     if inputs is not None and unknown_lengths(mod["main"]):
         mod = shaped(mod, types_of(mod["main"], inputs))
@@ -223,17 +224,17 @@ def run_relay_passes(mod: Any, pipeline: Pipeline, inputs: Any, era: str | None)
     if found.error is not None and not isinstance(found.error, ByocLabError):
         failed = found.stages[-1].name
         raise PassError(
-            f"bisect: the pass {failed} raised {type(found.error).__name__}: {found.error}; the "
-            f"numbers of a pipeline that does not end cannot be compared"
+            f"bisect: the pass {failed} raised {type(found.error).__name__}: {found.error}; "
+            f"the results of a failed pipeline cannot be compared"
         ) from found.error
-    assert found.result is not None  # raises the error of a pass
+    assert found.result is not None  # raises the error of the pass
     ran = found.stages
     partitions = any(stage.name == "PartitionGraph" and not stage.skipped for stage in ran)
     return PassesRun(mod, ran, partitions)
 
 
 class _Search:
-    """Evaluates the module before stage n (n = 0: the first), and after the last one, on demand."""
+    """Evaluates on demand the module after n stages (n = 0: the initial module)."""
 
     def __init__(self, mod: IRModule, stages: Sequence[Stage], inputs: Any, progress: Progress):
         self.modules = [mod, *(s.after for s in stages if s.after is not None)]
@@ -244,7 +245,7 @@ class _Search:
         self._checked: dict[int, Checked] = {}
         self._typed: dict[int, IRModule] = {}
 
-    def run(self) -> tuple[Stage, Parting] | None:
+    def run(self) -> tuple[Stage, Divergence] | None:
         last = len(self.stages)
         if not last:
             return None
@@ -262,7 +263,8 @@ class _Search:
         kept = shared_constants(self.modules[right], self.modules[wrong])
         before = self.observed(right, FOLDED, kept)
         where = parting(before, self.plain(wrong)) or parting(first, self.plain(wrong))
-        assert where is not None  # the second: every pass is within rounding, all together are not
+        # the second value: each pass is within rounding, but all passes together are not
+        assert where is not None
         return self.stages[wrong - 1], where
 
     def same(self, first: Run, n: int) -> bool:
@@ -276,8 +278,8 @@ class _Search:
         """The stages that were compared, in order."""
         return tuple(self._checked[n] for n in sorted(self._checked))
 
-    def site_of(self, stage: Stage, where: Parting) -> CallSite | None:
-        """The site of the operator after a stage, or before the stage if the operator was
+    def site_of(self, stage: Stage, where: Divergence) -> CallSite | None:
+        """The call site of the operator after a stage, or before the stage if the operator was
         dropped."""
         n = self.stages.index(stage) + (1 if where.after else 0)
         name = region_of(where.step)
@@ -290,7 +292,7 @@ class _Search:
         return self._plain[n]
 
     def typed(self, n: int) -> IRModule:
-        """The module after n stages; always the same one, so that its calls can be found in it."""
+        """The module after n stages; always the same object, so that its calls can be looked up."""
         if n not in self._typed:
             self._typed[n] = infer_module(self.modules[n])
         return self._typed[n]
@@ -304,7 +306,7 @@ class _Search:
 
 
 def shared_constants(before: IRModule, after: IRModule) -> set[Constant]:
-    """The constants of `before` that `after` has too."""
+    """The constants of `before` that also occur in `after`."""
     kept = {_content(c) for c in _constants(after)}
     return {c for c in _constants(before) if _content(c) in kept}
 
@@ -319,8 +321,8 @@ def _content(constant: Constant) -> tuple[Any, ...]:
     return array.dtype, array.shape, hash(array.tobytes())
 
 
-def _rewrite(stage: Stage, where: Parting) -> Event | None:
-    """The event of the pass that made one of the operators, or removed one."""
+def _rewrite(stage: Stage, where: Divergence) -> Event | None:
+    """The event of the pass that created or removed one of the operators."""
     made = {s.call for s in where.after}
     gone = {s.call for s in where.before}
     for event in stage.events:

@@ -1,7 +1,7 @@
-"""Call sites: calls of a module by their places, which equal modules of other runs have, too.
+"""Call sites: the position and name of a call, which stay valid in equal modules of other runs.
 
-`validate`, `bisect` and views run the same passes more than once, so a node of one run is not a
-node of the other; the place of a call, and its name, are the same in both.
+`validate`, `bisect` and views run the same passes more than once. Each run creates new nodes, but
+the position and the name of a call are the same in all runs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from byoc_lab.relay.ir.visit import post_order
 class CallSite(NamedTuple):
     """A call in a global function.
 
-    function: the name of that function. number: the position among its calls in post order, those
-    inside composites included. name: what is called (see `called`).
+    function: the name of the function. number: the position among its calls in post order,
+    including calls inside composites. name: the name of the callee (see `called`).
     """
 
     function: str
@@ -39,7 +39,8 @@ def calls_of(function: Expr) -> Iterator[Call]:
 
 
 def site_of(name: str, function: Expr, call: Expr) -> CallSite | None:
-    """The site of a call in the global function with this name; None if it is not there."""
+    """The call site of a call in the global function with this name; None if the function lacks the
+    call."""
     for number, found in enumerate(calls_of(function)):
         if found is call:
             return CallSite(name, number, called(found))
@@ -47,7 +48,7 @@ def site_of(name: str, function: Expr, call: Expr) -> CallSite | None:
 
 
 def function_named(mod: IRModule, name: str) -> Function | None:
-    """The global function with a name, or an external one with this symbol."""
+    """The function with this global name, or the external function with this symbol."""
     for gv, function in mod.functions.items():
         if isinstance(function, Function) and name in (
             gv.name_hint,

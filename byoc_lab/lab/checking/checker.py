@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from byoc_lab.errors import ArgumentError, ValidationError
 from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.branch_coverage import BranchCoverage
 from byoc_lab.lab.checking.comparison import Comparison, compare_all
-from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
@@ -19,7 +19,7 @@ from byoc_lab.run.metering.cards import RegionErrors
 
 
 class Checkable(Protocol):
-    """A program that `validate` checks; see `MeteredProgram`."""
+    """A program that `validate` checks, such as `MeteredProgram`."""
 
     @property
     def stand_ins(self) -> tuple[str, ...]: ...
@@ -28,12 +28,12 @@ class Checkable(Protocol):
 
 
 class Checker(ABC):
-    """What `validate` found so far; each language derives one that runs its programs.
+    """Collects the results of `validate`; each language has a subclass that runs its programs.
 
-    options: how tolerances are derived, `samples` and `seed` of `bounded`. symbols: of the regions
-    that are to be compared. calls: how many operators and regions there are. progress: is told of
-    each operator of the reference, run and region. notes: what could not be
-    compared, and why, each once. not_compared: the same of regions, by symbol.
+    options: how tolerances are derived, `samples` and `seed` of `bounded`. symbols: the symbols of
+    the regions to compare. calls: the number of operators and regions. progress: receives each
+    reference operator, run and region. notes: what could not be compared, and why, without
+    duplicates. not_compared: why a region was not compared, by symbol.
     """
 
     progress: Progress
@@ -48,20 +48,20 @@ class Checker(ABC):
     ):
         self.program, self.regions, self.options = program, regions, options
         self.symbols = symbols
-        self.steps = calls + 1  # and the run of the program
+        self.steps = calls + 1  # the last 1: the run of the program
         self.outputs: list[Comparison] = []
-        self.exercised = Exercised()
+        self.exercised = BranchCoverage()
         self.notes: dict[str, None] = {}
         self.not_compared: dict[str, str] = {}
 
     @abstractmethod
     def example(self, kind: str, seed: int) -> Mapping[str, Any] | Sequence[Any]:
-        """Inputs of a kind of `SETS`."""
+        """Generated inputs of one kind of `SETS`."""
 
     @abstractmethod
     def check(self, inputs: Mapping[str, Any] | Sequence[Any], kind: str = "") -> None:
-        """Run the program, and compare its regions and outputs. kind: of the inputs, if there are
-        several sets."""
+        """Run the program, and compare its regions and outputs. kind: the kind of the inputs, if
+        there are several sets."""
 
     def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
         """Observes each operator call of the reference."""
@@ -70,7 +70,7 @@ class Checker(ABC):
         self.exercised(call, args, value)
 
     def compare_outputs(self, wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
-        """Compare the outputs of a run. Raises ValidationError for another number of outputs."""
+        """Compare the outputs of a run. Raises ValidationError if the numbers of outputs differ."""
         if len(got) != len(wanted.outputs):
             raise ValidationError(
                 f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
@@ -81,9 +81,10 @@ class Checker(ABC):
         return found
 
     def report(self, inputs: Iterable[str], **more: Any) -> Report:
-        """The report on all that was checked, which also puts the errors of regions on their cards.
+        """The report on everything that was checked; also stores the errors of regions on their
+        cards.
 
-        inputs: the sets of inputs. more: fields of `Report` that the language knows.
+        inputs: the sets of inputs. more: additional fields of `Report` that the language provides.
         """
         regions = worst_of(self.regions.comparisons)
         for symbol, errors in region_errors(regions).items():

@@ -22,17 +22,17 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class Comparison:
     """One array against its reference.
 
-    place: the index of the worst element, whose error is the largest share of its tolerance.
-    error, tolerance, ulps: there; ulps is the error in units in the last place of the reference.
-    largest_error: of all elements. scale: the largest finite absolute value of the reference.
-    wrong: the number of elements with a larger error than their tolerance, of `size`. nans,
-    infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
-    that two correct machines need not agree on, or that a known fault of oneDNN changes. causes:
-    why. lost_nans: how many of the undecided ones are numbers where the reference is nan.
-    quantiles: of error / tolerance, at QUANTILES. call_site: of a step of a region, the call in the
-    module.
-    inherited: of a step of a region, how far the arguments that it got move its result; not part of
-    `error`. shares: error / tolerance of every element.
+    place: the index of the worst element, with the largest error divided by its tolerance. error,
+    tolerance, ulps: the values of that element; ulps is its error in units in the last place of the
+    reference. largest_error: the largest error of any element. scale: the largest finite absolute
+    value of the reference. wrong: the number of elements, out of `size`, whose error exceeds their
+    tolerance. nans, infinities: how many of them are nan, or infinite, in only one of the two.
+    undecided: the number of elements on which two correct machines may disagree, or which a known
+    fault of oneDNN changes. causes: the reasons. lost_nans: the number of undecided elements that
+    are numbers although the reference is nan. quantiles: of error / tolerance, at QUANTILES.
+    call_site: for a step of a region, its call in the module. inherited: for a step of a region,
+    the change of its result caused by the errors of its arguments; not part of `error`. shares:
+    error / tolerance of every element.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Comparison:
             why = f" ({'; '.join(self.causes)})" if self.causes else ""
             parts.append(f"{counted(self.undecided, 'element')} not compared{why}")
         if self.lost_nans:
-            parts.append(f"numbers where the reference is nan, of these: {self.lost_nans}")
+            parts.append(f"numbers among these although the reference is nan: {self.lost_nans}")
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -111,8 +111,8 @@ def compare(
 ) -> Comparison:
     """Compare two arrays. Raises ValidationError if their shapes differ.
 
-    tolerance: a number, or one for each element; infinite where the reference says nothing.
-    causes: why it is infinite.
+    tolerance: a number, or one for each element; infinite for elements that are not compared.
+    causes: why tolerances are infinite.
     """
     if got.shape != wanted.shape:
         raise ValidationError(f"{name}: expected shape {wanted.shape}, found {got.shape}")
@@ -122,7 +122,7 @@ def compare(
     values, exact = got.astype(np.float64), wanted.astype(np.float64)
     free = np.isinf(allowed)
     with np.errstate(all="ignore"):
-        off = np.asarray(np.abs(values - exact))  # asarray: a scalar too becomes an array
+        off = np.asarray(np.abs(values - exact))  # asarray turns a scalar into an array, too
         # Equal infinities agree, and nan agrees with nan.
         off[(values == exact) | (np.isnan(values) & np.isnan(exact)) | free] = 0
         off[_overflown(got, values, exact, allowed)] = 0
@@ -158,7 +158,7 @@ def compare(
 
 
 def compare_all(got: Sequence[Array], wanted: Bounded, whole: str = "") -> list[Comparison]:
-    """Compare the outputs of `whole`, a region; "" for those of the module."""
+    """Compare the outputs of the region `whole`; "" for the outputs of the module."""
     names = [f"{whole} output {n}".strip() for n in range(len(got))]
     if len(got) == 1:
         names = [whole or "output"]
@@ -167,8 +167,8 @@ def compare_all(got: Sequence[Array], wanted: Bounded, whole: str = "") -> list[
 
 
 def _quantiles(array: Array) -> tuple[float, ...]:
-    """The quantiles at QUANTILES as NumPy has them, interpolated between neighbours; `np.quantile`
-    takes longer than all else that `compare` does for a small array."""
+    """The quantiles at QUANTILES, interpolated between neighbours as in NumPy. `np.quantile` takes
+    longer than the rest of `compare` for a small array."""
     last = array.size - 1
     places = [divmod(last * q, 1) for q in QUANTILES]
     neighbours = [(int(below), min(int(below) + 1, last), part) for below, part in places]
@@ -195,4 +195,4 @@ def _ulps(error: float, exact: float, dtype: np.dtype[Any]) -> float:
         return nan
     with np.errstate(all="ignore"):
         unit = float(np.spacing(np.abs(np.asarray(exact).astype(dtype))))
-    return error / unit  # nan beyond the range of the dtype
+    return error / unit  # nan if it is beyond the range of the dtype

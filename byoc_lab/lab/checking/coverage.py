@@ -1,4 +1,4 @@
-"""`Coverage`: what `coverage` found, as text, as tables, as a figure and as JSON."""
+"""`Coverage`: the result of `coverage`, as text, as tables, as a figure and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.checking.coverage_changes import (
     CoverageChange,
     Work,
-    those_that_matter,
+    effective_changes,
 )
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.cards import Card, warnings_of
@@ -32,7 +32,7 @@ WHY_TOTALS_DIFFER = (
     "Totals differ because each back end has its own passes before partitioning, and operators and "
     "FLOP are counted after them."
 )
-NOTHING = "  no change that was tried matters"
+NOTHING = "  no tried change alters the totals"
 HOST_HEAD = ("not offloaded", "cause", "calls", "FLOP before the passes", "operators", "reason")
 SHOWN = 20
 """Rows of a table in a text; JSON has all."""
@@ -40,8 +40,8 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class RegionSize:
-    """A region: its name, operator calls, floating-point operations and boundary bytes per call;
-    None if a shape is unknown. warning: of its card; "" without one."""
+    """A region: its name, and per call its operator calls, floating-point operations and boundary
+    bytes; None if a shape is unknown. warning: the warning on its card; "" if there is no card."""
 
     symbol: str
     operators: int
@@ -52,13 +52,13 @@ class RegionSize:
 
 @dataclass(frozen=True)
 class HostGroup:
-    """Calls of the given module that stay on the host, or that another back end computes, for one
-    reason: a group of `explain`.
+    """Calls of the given module that are not offloaded to the back end, for one reason: a group of
+    `explain`.
 
-    cause: the kind of the reason. calls: how many. flops: of the calls whose cost is known. names:
-    how often each operator is among the calls. reason: of the first call; the other calls have the
-    same one, names and types aside. unknown: the number of calls whose cost is not known. place:
-    "on the host", or "by" the other back end.
+    cause: the kind of the reason. calls: the number of calls. flops: the sum for the calls whose
+    cost is known. names: the number of calls by operator. reason: the reason for the first call;
+    for the other calls it differs at most in names and types. unknown: the number of calls whose
+    cost is not known. place: "on the host", or "by" another back end.
     """
 
     cause: str
@@ -86,12 +86,12 @@ class HostGroup:
 class Coverage:
     """The share of a module that a back end computes; displays itself as a table.
 
-    backend: its name. totals: of the partitioned module, whose operators are those that the passes
-    before partitioning left. regions: in the order of the module. result: the partitioned module.
-    assumed: the sizes that FLOP and bytes are for where the module leaves them open, in words; "".
+    backend: its name. totals: of the partitioned module, after the passes that precede
+    partitioning. regions: in the order of the module. result: the partitioned module. assumed: in
+    words, the sizes that FLOP and bytes assume for unknown dimensions; "" if all are known.
 
-    explained, attempts: compute the explanations of the calls of the module, and the changes that
-    can be tried, on first access.
+    explained, attempts: functions that compute the explanations of the calls of the module, and the
+    changes to try; called on first access.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Coverage:
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
         """The calls that are not offloaded to the back end, grouped by the reason that `explain`
-        finds and by the place in which they are computed: the most work first."""
+        finds and by the place of their computation: the most work first."""
         found = [
             _group(place, [e for e in es if e.elsewhere == place])
             for es in self._explained().groups
@@ -123,18 +123,18 @@ class Coverage:
 
     @cached_property
     def changes(self) -> tuple[CoverageChange, ...]:
-        """The other region sizes, pattern orders and pass orders that change the totals, the most
-        work offloaded first. Each is tried by a separate run."""
-        return those_that_matter(self._attempts(), self.totals)
+        """The changes of region sizes, pattern order and pass order that change the totals, the
+        most work offloaded first. Each is tried in a separate run."""
+        return effective_changes(self._attempts(), self.totals)
 
     @property
     def tried(self) -> tuple[CoverageChange, ...] | None:
-        """`changes`, if they have been computed."""
+        """`changes` if they have been computed, else None."""
         return self.__dict__.get("changes")
 
     def with_cards(self, cards: Sequence[Card]) -> Coverage:
-        """The same, with what the cards of an executable say of its regions. Raises ArgumentError
-        for other things than cards."""
+        """A copy with the measurements from the cards of an executable. Raises ArgumentError for
+        anything other than cards."""
         said = warnings_of(cards, self.backend, "coverage")
         found = copy(self)
         found.regions = tuple(replace(r, warning=said.get(r.symbol, "")) for r in self.regions)
@@ -142,13 +142,13 @@ class Coverage:
 
     @property
     def warnings(self) -> list[str]:
-        """Which regions the host would probably compute faster, as their cards say."""
+        """The regions that the host would probably compute faster, according to their cards."""
         return [f"@{shown(r.symbol)}: {r.warning}" for r in self.regions if r.warning]
 
     @property
     def heading(self) -> str:
-        """The back end and its totals; sizes that are assumed; and that NumPy computes the regions
-        here, if it does."""
+        """The back end and its totals; the assumed sizes; and whether NumPy computes the regions
+        here."""
         missing = stand_in_of(self.backend)
         here = "" if missing is None else f"; regions are {missing}"
         sizes = f"; FLOP and bytes are for {self.assumed}" if self.assumed else ""
@@ -162,10 +162,10 @@ class Coverage:
             f"{_count(r.bytes)} bytes in and out"
             for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]
-        lines += _rest(len(self.regions), "regions, of less work")
+        lines += _rest(len(self.regions), "regions, with less work")
         lines += [f"  {warning}" for warning in self.warnings]
         lines += [f"  {group.place}, {group}" for group in self.host[:SHOWN]]
-        lines += _rest(len(self.host), "groups of calls outside of the regions, of less work")
+        lines += _rest(len(self.host), "groups of calls outside of the regions, with less work")
         if self.tried is not None:
             found = [f"    {c}" for c in self.tried]
             lines += ["  with a change that was tried", *found] if found else [NOTHING]
@@ -175,7 +175,7 @@ class Coverage:
         return f"<Coverage by {self.backend}: {self.totals}>"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data; the changes if they have been computed, else None."""
+        """Everything as plain data; the changes only if they have been computed, else None."""
         tried = [
             {"change": c.what, "totals": c.totals and c.totals.as_dict(), "error": c.error}
             for c in self.tried or ()
@@ -268,8 +268,7 @@ class Coverages(Sequence[Coverage]):
         return to_json("coverages", {"backends": found}, indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
-        """A matplotlib figure: the same bars for each back end. theme: "light" or
-        "dark"."""
+        """A matplotlib figure with the same bars for each back end. theme: "light" or "dark"."""
         return VIEW().figure(self, theme)
 
     _repr_pretty_ = text_in_full

@@ -1,5 +1,5 @@
-"""Changes that alter the coverage: another opt_level, other region sizes, other orders of patterns
-and of passes."""
+"""Changes that may alter the coverage: opt_level, minimum region sizes, the order of patterns and
+of passes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ SMALLEST_REGIONS = (2, 3, 5, 10)
 class Totals:
     """Sums over a partitioned module.
 
-    operators, flops: what the network needs, so that an operator with copies counts once.
-    offloaded, offloaded_flops: the operators among them that only regions of the back end compute.
-    regions: the number of regions, the smallest of which has `smallest` operators. bytes: what
-    crosses their boundaries in one run; None if a shape is not known. unknown: operators whose
-    floating-point operations are not known. again, again_flops: the copies, which are computed in
-    addition, because a match takes an operator that other code needs too. Equal calls that the
-    module had before count each.
+    operators, flops: the work of the network; an operator with copies counts once. offloaded,
+    offloaded_flops: the part that only regions of the back end compute. regions: the number of
+    regions. smallest: the number of operators in the smallest region. bytes: the bytes that cross
+    region boundaries in one run; None if a shape is not known. unknown: the number of operators
+    whose floating-point operations are not known. again, again_flops: the copies, computed in
+    addition because a match includes an operator whose value is also used outside. Equal calls that
+    the module had before partitioning count separately.
     """
 
     operators: int
@@ -86,8 +86,8 @@ class Totals:
 
 
 class Region(NamedTuple):
-    """A region of a partitioned module: the cost of one call of it, and the bytes that cross its
-    boundary in one; None if a shape is not known. sites: its calls in the module."""
+    """A region of a partitioned module: cost and boundary bytes of one call; None if a shape is not
+    known. sites: the number of its calls in the module."""
 
     symbol: str
     cost: Cost
@@ -96,8 +96,9 @@ class Region(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """all: the cost of the calls that partitioning added. inside: the cost of calls in regions that
-    do not count as offloaded: repeated ones, and those that the host computes too."""
+    """The cost of duplicated calls. all: the calls that partitioning added. inside: the calls in
+    regions that do not count as offloaded, because they are repeated or the host computes them,
+    too."""
 
     all: Cost = Cost()
     inside: Cost = Cost()
@@ -132,10 +133,10 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class CoverageChange:
-    """A change of the pipeline that was run: the change in words, and the totals with it; None if
-    the pipeline then fails, for the reason in `error`.
+    """A change of the pipeline that was tried: the change in words and the resulting totals. If the
+    changed pipeline fails, totals is None and `error` has the reason.
 
-    setup: the module, passes and PassContext that were run (None for a module of TVM's Relax).
+    setup: the module, passes and PassContext of the run (None for a module of TVM's Relax).
     """
 
     what: str
@@ -149,7 +150,7 @@ class CoverageChange:
 
 
 def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
-    """The run that is asked about. Raises ArgumentError and UnknownNameError."""
+    """The setup of the requested run. Raises ArgumentError and UnknownNameError."""
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
@@ -198,16 +199,16 @@ def _copies(result: IRModule, before: IRModule, inside: set[Call]) -> Copies:
 
 
 def attempts(setup: Setup, backend: str) -> Iterator[CoverageChange]:
-    """The changes, each tried by a run."""
+    """All changes, each tried in a run."""
     ready = _Ready(setup)
     return (ready.run(what, changed, backend) for what, changed in _changed(ready, backend))
 
 
-def those_that_matter(
+def effective_changes(
     attempts: Iterable[CoverageChange], before: Totals
 ) -> tuple[CoverageChange, ...]:
-    """Those that give other totals than `before`, the most work offloaded first (of those with the
-    same totals the first one that was tried), and then those that make the pipeline fail."""
+    """The changes with totals other than `before`, the most work offloaded first; of changes with
+    equal totals only the first one. Then the changes that make the pipeline fail."""
     found: dict[Totals, CoverageChange] = {}
     failed = []
     for change in attempts:
@@ -220,14 +221,16 @@ def those_that_matter(
 
 
 class _Ready:
-    """The module before each pass of a run, so that a changed run starts at the first change."""
+    """Caches the module before each pass of a run, so that a changed run starts at the changed
+    pass."""
 
     def __init__(self, setup: Setup):
         self.setup = setup
         self._modules = [setup.mod]
 
     def before(self, position: int) -> IRModule:
-        """The module before the pass at `position`; after all of them for their number."""
+        """The module before the pass at `position`; the final module if `position` is the number of
+        passes."""
         while len(self._modules) <= position:
             done = len(self._modules) - 1
             self._modules.append(self.setup.result(self._modules[-1], done, done + 1))
@@ -274,8 +277,8 @@ def _why_small(function: Function, least: int) -> str | None:
 
 
 def _pattern_orders(ready: _Ready) -> Iterator[tuple[str, Setup]]:
-    """The pattern table from its end; and each later entry that matches something, moved to its
-    front. One that matches nothing changes nothing there."""
+    """The pattern table in reverse order; then each later entry that matches something, moved to
+    the front. Moving an entry that matches nothing changes nothing."""
     setup = ready.setup
     found = setup.first(MergeComposite)
     if found is None:
@@ -297,7 +300,7 @@ def _pattern_orders(ready: _Ready) -> Iterator[tuple[str, Setup]]:
 
 
 def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
-    """Simplifications before everything, each pass left out, and neighbours in the other order."""
+    """Simplifications before all passes, each pass left out, and adjacent passes swapped."""
     names = [_name(p) for p in setup.passes]
     simplify = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), FoldConstant()]
     if "SimplifyInference" not in names:
@@ -312,7 +315,7 @@ def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
 def pass_orders(
     passes: Sequence[T], names: Sequence[str], needed: Collection[str]
 ) -> Iterator[tuple[str, list[T]]]:
-    """Each pass left out, unless it is needed, and neighbours in the other order."""
+    """Each pass left out, unless it is needed, and adjacent passes swapped."""
     for n, name in enumerate(names):
         if name not in needed:
             yield f"without {name} (pass {n})", [*passes[:n], *passes[n + 1 :]]

@@ -1,4 +1,4 @@
-"""`coverage`: the share of a module that a back end computes, and changes that would alter it."""
+"""`coverage`: the share of a module that a back end computes, and the changes that alter it."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def coverage(
     *,
     cards: Sequence[Card] = (),
 ) -> Coverage | Coverages:
-    """Measure how much of `mod` a back end computes, what stays on the host and why, and what would
-    change that.
+    """Measure how much of `mod` a back end computes, which calls stay on the host and why, and
+    which changes alter the result.
 
-    mod: a module or function before partitioning. backend: the name of a registered back end; of a
-        list of names the answers stand side by side. pipeline: the passes that partition, as for
-        `trace`; by default those of the back end. They run at the level at which they run by
-        themselves, as for `explain`. cards: `exe.cards()` of an executable of the partitioned
-        module; with them the answer says which regions run oneDNN's plain loops on
-        this machine, so that the host would probably be faster.
+    mod: a module or function before partitioning. backend: the name of a registered back end, or a
+        list of names, whose results are shown side by side. pipeline: the partitioning passes, as
+        for `trace`; by default the pipeline of the back end. They run at their usual opt_level, as
+        for `explain`. cards: `exe.cards()` of an executable of the partitioned module; with them
+        the result names the regions that run oneDNN's reference loops on this machine, which the
+        host would probably compute faster.
 
     A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`, for each back end.
 
-    Operators and floating-point operations (by the operators' own formulas) are those of the
-    partitioned module; causes are those of the calls of `mod` (`explain`). Causes and changes are
-    computed when they are first looked at.
+    Operators and floating-point operations (by the operators' formulas) are counted in the
+    partitioned module; causes are found for the calls of `mod` (`explain`). Causes and changes are
+    computed on first access.
 
-    Raises UnknownNameError for an unknown back end or pipeline, ArgumentError for something else
-    than a module before partitioning or a name, OffloadError if the pipeline fails on the module,
-    and what a pass of the pipeline raises.
+    Raises UnknownNameError for an unknown back end or pipeline, ArgumentError if `mod` is not a
+    module before partitioning or `backend` is not a name, OffloadError if the pipeline fails on the
+    module, and the errors of the passes.
     """
     language = language_of(mod, "coverage")
     if isinstance(backend, str):
@@ -60,7 +60,7 @@ def coverage(
 
 
 def cover_relay(mod: Any, backend: str, pipeline: Any) -> Coverage:
-    """`coverage` of a module of Relay by one back end."""
+    """Computes the coverage of a Relay module by one back end."""
     setup = setup_of(mod, backend, pipeline)
     outcome = setup.run(backend)
     if outcome.trace.error is not None:

@@ -1,4 +1,4 @@
-"""Inputs from a seed, for checks that get none."""
+"""Inputs generated from a seed, for checks without given inputs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ SETS = {
 
 
 def example_inputs(main: Function, kind: str = "normal", seed: int = 0) -> dict[str, Any]:
-    """A value for each parameter of a typed function. Raises InputError.
+    """A value for each parameter of a typed function.
 
-    kind: one of SETS. Integers are drawn from the range of 8-bit ones, or from 0 to 7 where their
-    dtype is wider, as they may be indices; truth values are drawn evenly.
+    kind: one of SETS. 8-bit integers are drawn from their whole range, wider integers from 0 to 7,
+    because they may be indices; booleans are drawn evenly. Raises InputError.
     """
     random = np.random.default_rng([seed, list(SETS).index(kind)])
     names = [p.name_hint for p in main.params]
     if len(set(names)) < len(names):
-        raise InputError("several inputs have one name; give the inputs as a sequence")
+        raise InputError("several inputs have the same name; give the inputs as a sequence")
     return {p.name_hint: _value(p.name_hint, p.checked_type, kind, random) for p in main.params}
 
 
 def in_words(inputs: Mapping[str, Any] | Sequence[Any], kind: str) -> str:
-    """What `example_inputs` made."""
+    """A description of the inputs that `example_inputs` generated."""
     kinds = set(_kinds(inputs.values() if isinstance(inputs, Mapping) else inputs))
     words = [SETS[kind]] if kinds - set("biu") else []
     if kinds & set("iu"):
-        words.append("integers from the range of 8-bit ones, or from 0 to 7 where they are wider")
+        words.append("8-bit integers from their whole range, wider integers from 0 to 7")
     if "b" in kinds:
         words.append("truth values")
     return " and ".join(words) or "none: the module has no parameters"
@@ -57,10 +57,11 @@ def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:
     if isinstance(ty, TupleType):
         return tuple(_value(name, f, kind, random) for f in ty.fields)
     if not isinstance(ty, TensorType) or not ty.is_static:
-        raise InputError(f"give a value for input %{name}: none is made for {ty}")
+        raise InputError(f"give a value for input %{name}: cannot generate a value of type {ty}")
     try:
         return _drawn(ty.concrete_shape, numpy_dtype(ty.dtype), kind, random)
-    except (MemoryError, ValueError, TypeError) as error:  # raised for large shapes
+    # NumPy raises these for shapes that are too large
+    except (MemoryError, ValueError, TypeError) as error:
         raise InputError(f"give a value for input %{name} of {ty}: {error}") from error
 
 

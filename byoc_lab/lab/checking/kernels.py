@@ -1,12 +1,12 @@
-"""Checks inside a region: each of its kernels on the values that it got, against its own bound.
+"""Checks inside a region: each kernel, on the arguments that it received, against its own bound.
 
-A region is compiled once more by its code generator, with every intermediate value among its
-results. One run of that gives each operator's arguments and result, and the reference of the
-operator on just these arguments gives the operator's own error, apart from what it inherited.
-Composites are one step; one that fails is compiled alone, with the values inside it as results.
-Code that is wrong only where no intermediate value is asked for (kernels fused over steps) is found
-by a binary search over programs that end with an earlier step. A code generator need not compile
-any of these programs: what it refuses is a note, and the region's own result is compared anyway.
+The code generator compiles the region once more, with every intermediate value as a result. One run
+then gives the arguments and the result of each operator. The reference, computed from exactly these
+arguments, gives the operator's own error, without inherited errors. A composite is one step; a
+composite that fails is compiled alone, with its intermediate values as results. Code may be wrong
+only without intermediate results (kernels fused across steps); a binary search over programs that
+end with an earlier step finds it. A code generator may refuse each of these programs: a note
+reports the refusal, and the result of the region is compared anyway.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class Kernel:
     """One step of a region that was checked.
 
     node: the value that was compared; call: the operator or composite that computes it; region: the
-    symbol of its region. own: the error on the arguments that the kernel got. alone: the same value
-    where the composite around it was compiled by itself, so that nothing outside is fused into it.
-    step, given, got, wanted, tolerance: a function of the step alone, its arguments, and the two
-    results. complete: whether the code generator compiled the other parts of that composite alone,
-    too; if not, the fault may be in one of those. whole: it is the region, as one step.
+    symbol of its region. own: the error for the arguments that the kernel received. alone: whether
+    the composite around it was compiled alone, so that nothing outside is fused into it. step,
+    given, got, wanted, tolerance: a function of the step alone, its arguments, the computed and the
+    expected result, and its tolerance. complete: whether the code generator also compiled the other
+    parts of that composite alone; if not, the fault may be in one of them. whole: whether the step
+    is the whole region.
     """
 
     call: Call
@@ -70,7 +71,7 @@ class Kernel:
 
     @property
     def operator(self) -> Call:
-        """The operator; of a composite or a region the one whose result it is."""
+        """The operator; for a composite or a region, the operator that computes its result."""
         found = self.call.op.body if isinstance(self.call.op, Function) else self.call
         assert isinstance(found, Call)
         return found
@@ -88,7 +89,7 @@ def region_values(function: Function) -> list[Expr]:
 
 
 class RegionChecker:
-    """Checks the kernels of one compiled region, on one set of arguments after the other."""
+    """Checks the kernels of one compiled region on several sets of arguments."""
 
     def __init__(
         self, region: LinkedRegion, mod: IRModule, samples: int | None = None, seed: int = 0
@@ -96,28 +97,29 @@ class RegionChecker:
         self.region, self.mod = region, mod
         self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
         given, moved = _typed(region.function), dict[Expr, Expr]()
-        flat_form = graph_form(given, moved)  # a step is found by the values that it uses
+        flat_form = graph_form(given, moved)  # steps, by the values that they use
         self.function = _typed(flat_form)
         self.runs = 0
         self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
-        self.numbers: dict[object, int] = {}  # numbers of the call sites of steps, in order
-        self.inputs = ""  # the name of the set of inputs
+        self.numbers: dict[object, int] = {}  # the numbers of the call sites of steps, in order
+        self.inputs = ""  # the name of the current set of inputs
         self.notes: list[str] = []
-        self.exact_values: dict[Expr, Any] = {}  # values of the region on its arguments
+        self.exact_values: dict[Expr, Any] = {}  # the values inside the region for its arguments
         typed: dict[Expr, Call] = dict(
             zip(calls_of(flat_form), calls_of(self.function), strict=True)
         )
         self.sites: dict[Expr, CallSite] = {
             typed[moved[call]]: CallSite(region.symbol, n, called(call))
             for n, call in enumerate(calls_of(given))
-            if moved[call] in typed  # others compute what nothing uses
+            if moved[call] in typed  # the other values have no users
         }
 
     def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
-        """Every step on the arguments of the region; those inside a composite that fails too.
+        """Checks every step on the arguments of the region, and the steps inside a composite that
+        fails.
 
-        whole_fails: whether the region itself gives a wrong result, which one of the steps, or of
-        the first steps together, has to explain.
+        whole_fails: whether the result of the region is wrong; then a wrong step, or a wrong
+        program of the first steps, is searched for.
         """
         self.exact_values = evaluate(self.function, arguments, dtype="float64", keep=True).values
         found = self.steps(self.function, arguments)
@@ -130,7 +132,7 @@ class RegionChecker:
     def steps(
         self, function: Function, arguments: Sequence[Any], alone: bool = False
     ) -> list[Kernel]:
-        """Each step of `function` on the values of the steps before."""
+        """Checks each step of `function` on the computed values of the earlier steps."""
         nodes = region_values(function)
         known: dict[Expr, Any] = dict(zip(function.params, arguments, strict=True))
         try:
@@ -171,7 +173,7 @@ class RegionChecker:
         return got
 
     def checked(self, node: Expr, values: dict[Expr, Any], got: Array, alone: bool) -> Kernel:
-        """The result of a step against the reference of the step on the same arguments."""
+        """Compares the result of a step with the reference for the same arguments."""
         step, given = _step(node, values)
         inputs = dict(zip(step.params, given, strict=True))
         wanted = bounded(step, inputs, self.mod, **self.options)
@@ -192,7 +194,7 @@ class RegionChecker:
         return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
 
     def inside(self, kernel: Kernel) -> list[Kernel]:
-        """The operators of a composite, which is compiled alone."""
+        """Checks the operators of a composite, which is compiled alone."""
         step = kernel.step
         if step is None or not isinstance(step.body, Call):
             return []
@@ -206,7 +208,7 @@ class RegionChecker:
         return [replace(k, complete=complete) for k in found]
 
     def first_wrong(self, arguments: Sequence[Any]) -> list[Kernel]:
-        """The first step that is wrong in a program of all steps up to it."""
+        """The first step whose value is wrong in a program that ends with it."""
         nodes = region_values(self.function)
         right, wrong = -1, len(nodes) - 1
         found: dict[int, Kernel] = {}
@@ -250,7 +252,7 @@ class RegionChecker:
         wanted: Array,
         tolerance: Array,
     ) -> Kernel:
-        """An output of the region, compared by `own`, as one step."""
+        """An output of the region as one step, compared in `own`."""
         node = _tensors(self.function.body)[output]
         step = _typed(Function(self.function.params, node))
         call = region_values(step)[-1]
@@ -263,9 +265,9 @@ class RegionChecker:
     def run(
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
-        """The values of `nodes` that the compiled code computes. Raises BuildError for any error of
-        the code generator, and RegionError for any of its code: neither was made for this
-        program."""
+        """The values of `nodes` that the compiled code computes. Any error of the code generator
+        becomes a BuildError, and any error of its code a RegionError, since a back end need not
+        support these programs."""
         key = tuple(nodes)
         known = self.programs.get(key)
         try:
@@ -273,7 +275,7 @@ class RegionChecker:
                 known = self.compiled(function, nodes)
         except Exception as error:
             raise BuildError(f"{type(error).__name__}: {error}") from error
-        if function is self.function:  # it may run on other arguments, too
+        if function is self.function:  # the program may run on other arguments, too
             self.programs[key] = known
         used, program = known
         given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
@@ -285,13 +287,14 @@ class RegionChecker:
         return results
 
     def _refusal(self, error: ByocLabError) -> str:
-        """What the back end did with a program that it was not made for, in words."""
+        """In words: how the back end failed on a program that it need not support."""
         if isinstance(error, BuildError):
             return f"{self.region.compiler} does not compile it"
         return f"the code of {self.region.compiler} fails on it"
 
     def compiled(self, function: Function, nodes: Sequence[Expr]) -> tuple[set[Var], Any]:
-        """The parameters that `nodes` need, and a program that computes them of these."""
+        """The parameters that `nodes` need, and a compiled program that computes `nodes` from
+        them."""
         assert self.region.codegen is not None
         body = nodes[0] if len(nodes) == 1 else Tuple(list(nodes))
         reached = set(post_order(body))
@@ -303,7 +306,7 @@ class RegionChecker:
 
 
 def _tensors(value: Expr) -> list[Expr]:
-    """The tensors of a result, tuples flattened."""
+    """The tensors of a result, with tuples flattened."""
     if not isinstance(value.checked_type, TupleType):
         return [value]
     number = len(value.checked_type.fields)
@@ -319,8 +322,8 @@ def _typed(function: Function) -> Function:
 
 
 def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
-    """A function that computes `node` from the values of its arguments, and these values. Its nodes
-    have the types that they have in the region."""
+    """A function that computes `node` from its arguments, and the values of these arguments. Its
+    nodes keep their types from the region."""
     call = node.tuple_value if isinstance(node, TupleGetItem) else node
     assert isinstance(call, Call)
     params: dict[Expr, Var] = {}
@@ -334,8 +337,8 @@ def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
         if isinstance(argument, TupleGetItem) and isinstance(argument.tuple_value, Tuple):
             return parameter(argument.tuple_value.fields[argument.index])
         if isinstance(argument, Function) or not argument.parts():
-            return argument  # a constant, or a function that is passed
-        # A tuple, a field of one, or a call that returns one: part of the step.
+            return argument  # a constant, or a function as an argument
+        # Part of the step: a tuple, a tuple field, or a call that returns a tuple.
         parts = [parameter(p) for p in argument.parts()]
         made: Expr = typed_as(argument.with_parts(parts), argument)
         return made

@@ -1,10 +1,10 @@
 """The divergence of two runs: the operators of two modules, compared by their computed values.
 
-A value of one run is *found* in the other when some value there is the same within its tolerance.
-From the outputs, which must be the same, the comparison goes down through pairs of calls that stand
-for one another: the same operator in the same place, or, where a pass has rewritten what is
-between, the nearest one with the same operator and shape. The lowest pair whose values differ is
-where the numbers changed.
+A value of one run is *found* in the other run if some value there equals it within its tolerance.
+The comparison starts at the outputs, which must be equal, and proceeds to the operands through
+pairs of corresponding calls: the same operator in the same position, or, if a pass has rewritten
+the calls between, the nearest call with the same operator and shape. The numbers changed at the
+lowest pair whose values differ.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.reference import widened_attrs
 
-PROBES = 64  # elements that are compared first
-AT_A_TIME = 256  # values whose probes are compared at a time
+PROBES = 64  # number of elements that are compared first
+AT_A_TIME = 256  # number of values whose probes are compared at once
 FLOAT64 = 1e-11  # error of float64 sums, relative to the largest element
 
 
@@ -55,13 +55,11 @@ def _tolerance(wanted: Quantity) -> Array:
 
 
 @dataclass(frozen=True)
-class Parting:
-    """The smallest sub-graphs at which two runs diverge.
-
-    before, after: the calls of the smallest sub-graph on both sides, in order; one of them is empty
-        where operators were only dropped or only inserted.
-    wanted, got: the values that should be the same.
-    hidden: whether the outputs are the same nevertheless, within rounding.
+class Divergence:
+    """The smallest sub-graphs at which two runs diverge. before, after: the calls of both
+    sub-graphs, in order; one is empty if operators were only dropped or only inserted. wanted, got:
+    the values that should be equal. hidden: whether the outputs are nevertheless equal within
+    rounding.
     """
 
     before: tuple[Executed, ...]
@@ -97,18 +95,18 @@ class Parting:
 
     @property
     def scale(self) -> float:
-        """The largest magnitude that should be there."""
+        """The largest magnitude of the expected value."""
         return float(np.max(np.abs(self.wanted.value), initial=0))
 
 
-def parting(before: Run, after: Run) -> Parting | None:
+def parting(before: Run, after: Run) -> Divergence | None:
     """The divergence of `after` from `before`; None if they agree. The tolerances are those of
     `before`."""
     return _Pairing(before, after).run()
 
 
 def largest_share(before: Run, after: Run) -> float:
-    """The largest difference of an output as a share of its tolerance; 0.0 for equal outputs."""
+    """The largest difference of an output divided by its tolerance; 0.0 for equal outputs."""
     largest = 0.0
     for wanted, got in zip(before.outputs, after.outputs, strict=True):
         if wanted.shape != got.shape:
@@ -125,7 +123,7 @@ def largest_share(before: Run, after: Run) -> float:
 class _Pair:
     wanted: Quantity
     got: Quantity
-    below: bool = False  # whether a pair below differs too
+    below: bool = False  # whether a pair below this one differs, too
 
 
 class _Index:
@@ -141,16 +139,17 @@ class _Index:
         }
 
     def candidates(self, quantity: Quantity) -> Iterator[Quantity]:
-        """The values that may be the same as this one, in order."""
+        """The values that may equal this one, in order."""
         group = self.groups.get(quantity.shape)
         return iter(()) if group is None else group.near(quantity)
 
 
 class _Group:
-    """Values of one shape, with a few elements of each to rule most of them out at once.
+    """Values of one shape, with a few elements (probes) of each to rule out most candidates at
+    once.
 
-    Of values that are the same the sums of these elements differ by at most the sum of their
-    tolerances, so only those with such a sum are looked at, and not all of them at a time.
+    For equal values, the sums of the probes differ by at most the sum of their tolerances. So only
+    values with such a sum are compared, a few at a time.
     """
 
     def __init__(self, found: list[Quantity], tolerances: bool):
@@ -198,7 +197,7 @@ class _Group:
 
 
 def _rounding(probes: Array) -> Array:
-    """The most that the sums of these elements may be wrong."""
+    """The largest error of the sums of these elements."""
     return np.asarray(FLOAT64 * np.abs(probes).sum(axis=-1))
 
 
@@ -215,7 +214,7 @@ class _Pairing:
         self.lost: dict[int, bool] = {}
 
     def match(self, got: Quantity) -> Quantity | None:
-        """The value of `before` that is the same as one of `after`."""
+        """The value of `before` that equals a value of `after`."""
         if id(got) not in self.matches:
             self.matches[id(got)] = next(
                 (q for q in self.was.candidates(got) if same_values(q, got)), None
@@ -223,13 +222,13 @@ class _Pairing:
         return self.matches[id(got)]
 
     def is_lost(self, wanted: Quantity) -> bool:
-        """Whether no value of `after` is the same as one of `before`."""
+        """Whether no value of `after` equals a value of `before`."""
         if id(wanted) not in self.lost:
             found = any(same_values(wanted, q) for q in self.now.candidates(wanted))
             self.lost[id(wanted)] = not found
         return self.lost[id(wanted)]
 
-    def run(self) -> Parting | None:
+    def run(self) -> Divergence | None:
         if len(self.before.outputs) != len(self.after.outputs):
             return None
         pairs = zip(self.before.outputs, self.after.outputs, strict=True)
@@ -255,7 +254,7 @@ class _Pairing:
         return self.parting(min(lowest, key=_place), hidden)
 
     def lower(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
-        """The pairs of arguments that must be the same for this pair to be."""
+        """The pairs of arguments that must be equal for this pair to be equal."""
         wanted, got = pair.wanted.made_by, pair.got.made_by
         if wanted is None or got is None:
             return
@@ -265,19 +264,20 @@ class _Pairing:
         args = list(zip(wanted.args, got.args, strict=True))
         bad = [(w, g) for w, g in args if not same_values(w, g)]
         if same and len(bad) < 2:
-            # A difference that this operator hides: softmax of large numbers, relu, ...
+            # A difference that this operator hides, such as softmax of large numbers, or relu.
             yield from (_Pair(w, g) for w, g in args if self.stands_for(w, g))
         elif not same:
             yield from (_Pair(w, g) for w, g in bad if self.stands_for(w, g))
 
     def stands_for(self, wanted: Quantity, got: Quantity) -> bool:
-        """Whether two arguments are computed, and no other argument has taken the place of one."""
+        """Whether both arguments are computed values, and `got` is not a different argument in the
+        place of `wanted`."""
         if wanted.made_by is None or got.made_by is None:
             return False
         known = self.match(got)
         if known is None or same_values(wanted, got):
             return True
-        # An argument of an operator that was dropped has its place.
+        # The argument of a dropped operator takes the operator's place.
         return any(known is arg for step in self.missing(wanted) for arg in step.args)
 
     def rewritten(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
@@ -290,17 +290,17 @@ class _Pairing:
         others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
         for step in self.unknown(pair.got):
             matches = [p for p in _matches((pair.wanted, *others), step) if not _same_pair(p, pair)]
-            if matches and step is top:  # uncertain: only go below it
+            if matches and step is top:  # uncertain: only examine the pairs below it
                 yield from filter(_of_one_kind, self.lower(matches[0], False))
                 return
             yield from matches[:1]
 
     def damped(self, pair: _Pair, top: Executed) -> Iterator[_Pair]:
         """The pairs below two equal values that different operators compute: equal arguments, and
-        those whose difference later operators damp.
+        arguments whose difference later operators hide.
 
-        An argument that a pass has scaled is no such difference: with the value from before in its
-        place, the result would change.
+        An argument that a pass has scaled is excluded: replacing it by its value from before would
+        change the result.
         """
         steps = [top, *(step for arg in top.args for step in self.unknown(arg))]
         others = [q for s in self.missing(pair.wanted, 1) for q in s.results]
@@ -315,7 +315,7 @@ class _Pairing:
                     yield matches[0]
 
     def interchangeable(self, pair: _Pair, steps: Sequence[Executed], match: _Pair) -> bool:
-        """Whether `pair` stays equal if the value from before replaces the other of `match`."""
+        """Whether `pair` stays equal if `match.wanted` replaces `match.got`."""
         values = {id(match.got): match.wanted.value}
         for step in sorted(steps, key=lambda s: s.number):
             args = [_with_values(a, values) for a in step.arguments]
@@ -327,13 +327,14 @@ class _Pairing:
         return same_values(pair.wanted, Quantity(values[id(pair.got)]))
 
     def unknown(self, got: Quantity) -> Iterator[Executed]:
-        """The steps that compute `got` from values that `before` has too, the nearest first."""
+        """The steps that compute `got` from values that also exist in `before`, the nearest
+        first."""
         return _nearest(got, lambda q: self.match(q) is None)
 
     def missing(self, wanted: Quantity, start: int = 0) -> Iterator[Executed]:
-        """The steps down to the values that `after` has, the nearest first.
+        """The steps between `wanted` and the values that also exist in `after`, the nearest first.
 
-        start: 1 for those below the step of `wanted`, even if `after` has its value.
+        start: 1 skips the step of `wanted`, even if `after` has its value.
         """
         if not start:
             yield from _nearest(wanted, self.is_lost)
@@ -341,20 +342,20 @@ class _Pairing:
             for arg in wanted.made_by.args:
                 yield from _nearest(arg, self.is_lost)
 
-    def parting(self, pair: _Pair, hidden: bool) -> Parting:
+    def parting(self, pair: _Pair, hidden: bool) -> Divergence:
         wanted, got = pair.wanted.made_by, pair.got.made_by
         before = [] if wanted is None else [wanted]
         after = [] if got is None else [got]
         if wanted is None or got is None or not _same_operator(wanted, got):
             before = sorted(self.missing(pair.wanted), key=lambda s: s.number)
             after = sorted(self.unknown(pair.got), key=lambda s: s.number)
-        if not (before or after):  # a value that another value has replaced
+        if not (before or after):  # replaced by another value
             before, after = ([s] if s else [] for s in (wanted, got))
-        return Parting(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
+        return Divergence(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
 
 
 def _matches(wanted: Sequence[Quantity], step: Executed) -> list[_Pair]:
-    """The values that the same operator computes, of the shape of a result of `step`."""
+    """The values of the same operator, with the shape of a result of `step`."""
     pairs = (_Pair(w, g) for g in step.results for w in wanted if w.shape == g.shape)
     return [pair for pair in pairs if _of_one_kind(pair)]
 
@@ -383,7 +384,7 @@ def _nearest(root: Quantity, wanted: Callable[[Quantity], bool]) -> Iterator[Exe
     """The steps from `root` down, breadth first, through values that are `wanted`."""
     todo: list[Quantity] = [root]
     seen: set[int] = set()
-    for quantity in todo:  # grows
+    for quantity in todo:  # grows during the loop
         step = quantity.made_by
         if step is None or step.number in seen or not wanted(quantity):
             continue

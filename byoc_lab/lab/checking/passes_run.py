@@ -1,4 +1,4 @@
-"""`PassesRun`: the passes among which `bisect` searches, and the modules between them."""
+"""`PassesRun`: the passes that `bisect` searches, and the modules between them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Backends = Mapping[str, Codegen | None]
 
 @dataclass(frozen=True)
 class PassesRun:
-    """Passes that were run, as modules that can be evaluated: those of Relay.
+    """Passes of Relay that were run, as modules that can be evaluated.
 
-    mod: the module that the first pass got, typed and with known sizes. partitions: whether a pass
-    is meant to make regions. backends: code generators, as `build` takes them. notes: what else to
-    say of the run.
+    mod: the input of the first pass, typed and with known sizes. partitions: whether a pass is
+    meant to create regions. backends: code generators, as for `build`. notes: further remarks on
+    the run.
     """
 
     mod: IRModule

@@ -12,10 +12,9 @@ from byoc_lab import terminal
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A progress update: `done` of `total` steps are finished, and `at` is being worked on.
-
-    seconds: since it began.
+class ProgressUpdate:
+    """A progress update: `done` of `total` steps of `work` are finished, and step `at` is running.
+    seconds: the time since the work began.
     """
 
     work: str
@@ -25,15 +24,15 @@ class Moment:
     seconds: float
 
 
-Listener = Callable[[Moment], object]
+Listener = Callable[[ProgressUpdate], object]
 
 
 class Progress:
     """Counts the steps of a piece of work; a context manager.
 
-    work: its name. total: about how many steps it has. listener: is called with each step when it
-    begins; None: once the work has taken more than a second, a line on a terminal (see
-    `byoc_lab.terminal`), or a display in a notebook, says where it is. It is removed at the end.
+    work: the name of the work. total: the approximate number of steps. listener: is called when
+    each step begins. None: if the work takes more than a second, a line on a terminal (see
+    `byoc_lab.terminal`) or a display in a notebook shows the progress, and is removed at the end.
     """
 
     def __init__(self, work: str, total: int, listener: Listener | None = None):
@@ -44,13 +43,13 @@ class Progress:
         self._began = time.monotonic()
 
     def step(self, at: str) -> None:
-        """The next step begins, named `at`."""
+        """Begin the next step, named `at`."""
         self.done += 1
         if self._line is not None:
             self._line(f"{self.work}: {at}", self.done + 1, max(self.total, self.done + 1))
         elif self._listener is not None:
             seconds = time.monotonic() - self._began
-            self._listener(Moment(self.work, self.done, self.total, at, seconds))
+            self._listener(ProgressUpdate(self.work, self.done, self.total, at, seconds))
 
     def __enter__(self) -> Progress:
         if self._line is not None:
@@ -85,7 +84,7 @@ class NotebookLine:
     def _show(self, text: str) -> None:
         bundle = {"text/plain": text}
         if self._handle is None:
-            display: Any = sys.modules["IPython.display"].display  # the running kernel's
+            display: Any = sys.modules["IPython.display"].display  # of the running kernel
             self._handle = display(bundle, raw=True, display_id=True)
         else:
             self._handle.update(bundle, raw=True)
@@ -97,4 +96,4 @@ def _line() -> terminal.ProgressLine | NotebookLine:
     return NotebookLine() if hasattr(shell, "kernel") else terminal.ProgressLine()
 
 
-__all__ = ["Listener", "Moment", "Progress"]
+__all__ = ["Listener", "Progress", "ProgressUpdate"]

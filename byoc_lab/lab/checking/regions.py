@@ -1,4 +1,5 @@
-"""`RegionChecks`: every compiled region of a module on the reference's values of its inputs."""
+"""`RegionChecks`: checks every compiled region of a module on the reference's values of its
+inputs."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from byoc_lab.run.inputs import bind_inputs
 class RegionChecks:
     """Checks the regions of a typed module on one set of inputs after the other.
 
-    comparisons: of the regions' results, without inherited errors. kernels: with `inside`, those of
-    the steps of each region. unexplained: regions with a wrong result whose kernels are right, or
-    could not be checked, each as one step. reached: symbols of regions that were called. last: the
-    region whose code ran last. runs: how many programs ran for the kernels of each region, at most
-    for one set. notes: what could not be checked.
+    comparisons: the regions' results, without inherited errors. kernels: the steps of each region,
+    if `inside`. unexplained: regions with a wrong result although their kernels are right or could
+    not be checked, each as one step. reached: the symbols of the regions that were called. last:
+    the region whose code ran last. runs: the number of programs that ran to check the kernels of
+    each region, the maximum over the sets of inputs. notes: what could not be checked.
     """
 
     def __init__(self, mod: IRModule, linked: Iterable[LinkedRegion], inside: bool, **options: Any):
@@ -40,8 +41,8 @@ class RegionChecks:
         self.notes: dict[str, None] = {}
 
     def check(self, inputs: Any, progress: Progress | None = None, name: str = "") -> None:
-        """Check each call of a region. progress: is called for each. name: of the inputs, if there
-        are several sets. Raises RegionError for code that fails when it runs."""
+        """Check each call of a region. progress: is called for each of them. name: the name of the
+        inputs, if there are several sets. Raises RegionError for code that fails when it runs."""
         if not self.linked:
             return
 
@@ -53,7 +54,7 @@ class RegionChecks:
                 return None
             assert region.compiled is not None
             self.last = region
-            # Rounded as the module has them.
+            # Rounded to the dtypes of the module.
             arguments = [narrowed(a) for a in call.arguments]
             return self.compare(region, arguments, region.compiled(*flat(tuple(arguments))), name)
 
@@ -63,8 +64,8 @@ class RegionChecks:
     def compare(
         self, region: LinkedRegion, arguments: Sequence[Any], got: Sequence[Array], name: str = ""
     ) -> tuple[Array, ...]:
-        """Compare what a region gave for its arguments, with `inside` its kernels too; returns the
-        results of the reference. name: as for `check`."""
+        """Compare the results of a region for its arguments, and its kernels if `inside`; returns
+        the results of the reference. name: as for `check`."""
         self.reached.add(region.symbol)
         known = dict(zip(region.function.params, arguments, strict=True))
         wanted = bounded(region.function, known, self.mod, exact_constants=True, **self.options)

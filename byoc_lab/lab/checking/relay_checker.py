@@ -1,4 +1,4 @@
-"""`RelayChecker`: what `validate` does with a module of Relay."""
+"""`RelayChecker`: runs and checks Relay programs for `validate`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from byoc_lab.run.inputs import bind_inputs, checked_module
 
 
 class RelayChecker(Checker):
-    """Runs an executable of Relay. passes_are_right: as far as wrong outputs tell."""
+    """Runs a Relay executable. passes_are_right: whether the module after the pipeline gives the
+    right outputs in the reference, for every wrong output so far."""
 
     program: Executable
 
@@ -73,7 +74,7 @@ class RelayChecker(Checker):
         self.regions.check(inputs, self.progress, kind)
 
     def after(self, inputs: Any) -> list[Array]:
-        """The outputs of the module after the pipeline, in the reference."""
+        """The outputs that the reference computes for the module after the pipeline."""
         mod = self.program.mod
         run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
         return [narrowed(q) for q in run.outputs]

@@ -1,4 +1,4 @@
-"""`Report`: what `validate` found, as text, as a table and as JSON."""
+"""`Report`: the result of `validate`, as text, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ NUMBERS = (2, 3, 5, 6, 7, 8, 10)  # columns
 
 @dataclass(frozen=True)
 class Report:
-    """The report of `validate`. Each comparison is the worst one of all sets of inputs.
+    """The report of `validate`. Each comparison is the worst one over all sets of inputs.
 
     regions: each region on the reference's values of its inputs, so without inherited errors.
-    outputs: those of @main. operators: with detail="operator", each operator (or fused chain) of
-    each region on the values that it got, so that the error is its own; what it inherited is beside
-    it.
-    inputs: the sets of inputs. missed: branches of operators that no input exercised. remarks: what
-    could not be compared or looked into, and why, in sentences.
-    fallbacks: regions that did not run on their back end, and why. not_compared: regions of which
-    nothing was compared, and why. stand_ins: what NumPy computed
-    in the place of a library that is missing. host_is_wrong: where outputs are wrong and all
-    regions are right, whether the partitioned module computes the right outputs in the reference;
-    None where that is not known.
+    outputs: the outputs of @main. operators: with detail="operator", each operator (or fused chain)
+    of each region on the arguments that it received, so the error is its own; the inherited error
+    is listed separately. inputs: the sets of inputs. missed: branches of operators that no input
+    exercised. remarks: sentences on what could not be compared, and why. fallbacks: regions that
+    did not run on their back end, and why. not_compared: regions without any comparison, and why.
+    stand_ins: what NumPy computed in place of a missing library. host_is_wrong: if outputs are
+    wrong and all regions are right: whether the partitioned module computes the right outputs in
+    the reference; None if that is not known.
     """
 
     regions: tuple[Comparison, ...]
@@ -58,12 +56,12 @@ class Report:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """All that the verdict rests on."""
+        """All comparisons that the verdict depends on."""
         return (*self.regions, *self.operators, *self.outputs)
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared, and all of that is right."""
+        """Whether something was compared, and every comparison passed."""
         return bool(self.comparisons) and not self.wrong
 
     @property
@@ -78,20 +76,20 @@ class Report:
         return self
 
     def notes(self) -> Iterator[str]:
-        """Notes on what the verdict leaves open: next steps, inputs, fallbacks, branches not
+        """Notes on what the verdict does not cover: next steps, inputs, fallbacks, branches not
         exercised."""
         if self.wrong and all(c.ok for c in (*self.regions, *self.operators)):
-            each = "each region computes what its function says, and " * bool(self.regions)
+            each = "each region computes its function, and " * bool(self.regions)
             if self.host_is_wrong:
                 yield (
                     f"{each}the module after the pipeline computes the same as the one before it: "
                     "the code of the host is wrong"
                 )
             elif self.host_is_wrong is None:
-                yield f"{each}a pass or the code of the host computes something else"
+                yield f"{each}a pass or the code of the host is wrong"
             else:
                 yield (
-                    f"{each}the module after the pipeline computes something else than the one "
+                    f"{each}the module after the pipeline gives other results than the one "
                     "before it: a pass changed the network; byoc_lab.bisect(module, pipeline) "
                     "finds which one"
                 )
@@ -116,7 +114,7 @@ class Report:
         return with_short_names("\n".join([head, *(f"  {line}" for line in lines)]))
 
     def to_json(self) -> str:
-        """All of it as JSON; nan and infinities are text."""
+        """The whole report as JSON; nan and infinities are text."""
         parts: dict[str, Any] = {
             name: [c.to_json() for c in getattr(self, name)]
             for name in ("regions", "outputs", "operators")
@@ -126,8 +124,8 @@ class Report:
         return to_json("validation", {"ok": self.ok, **parts, **texts}, indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
-        """A matplotlib figure: error against tolerance for each comparison, how the elements of the
-        worst one are distributed, and where in its tensor the errors are.
+        """A matplotlib figure: error and tolerance of each comparison, the distribution of the
+        errors in the worst one, and their positions in its tensor.
 
         theme: "light" or "dark".
         """
@@ -149,7 +147,7 @@ class Report:
 
 
 def region_errors(regions: Iterable[Comparison]) -> dict[str, RegionErrors]:
-    """The errors of all results of each region, by its symbol, for its card."""
+    """The errors of all results of each region, by symbol, for its card."""
     results: dict[str, list[Comparison]] = defaultdict(list)
     for c in regions:
         results[c.name.split()[0].removeprefix("@")].append(c)
@@ -165,7 +163,8 @@ LARGEST = ("largest_error", "scale", "inherited")
 
 
 def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
-    """For each name the comparison with the largest share, with all that was wrong counted."""
+    """For each name, the comparison with the largest error relative to its tolerance; the numbers
+    of wrong elements are summed."""
     found: dict[str, Comparison] = {}
     for c in comparisons:
         other = found.get(c.name)

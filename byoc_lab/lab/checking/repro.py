@@ -13,7 +13,7 @@ from byoc_lab.files import write_text
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, narrowed
 from byoc_lab.lab.checking.kernels import Kernel
-from byoc_lab.lab.checking.pairing import Parting
+from byoc_lab.lab.checking.pairing import Divergence
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
@@ -102,7 +102,7 @@ print("right within the tolerance")
 
 
 class Cut:
-    """Expressions of steps, with parameters for the values that come from outside."""
+    """Expressions of steps, with parameters for values computed outside."""
 
     def __init__(self, inside: Sequence[Executed], names: dict[int, str], shared: dict[str, Array]):
         self.inside = {step.number for step in inside}
@@ -156,7 +156,7 @@ class Cut:
 
 
 def same_array(a: Array, b: Array) -> bool:
-    """Whether two arrays are the same but for roundings."""
+    """Whether two arrays are equal within rounding."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     close = (
@@ -165,7 +165,7 @@ def same_array(a: Array, b: Array) -> bool:
     return bool(np.all(close))
 
 
-def write_repro(folder: Path, where: Parting, stage: str) -> Path:
+def write_repro(folder: Path, where: Divergence, stage: str) -> Path:
     """Write before.relay, after.relay, inputs.npz and repro.py; create the folder if it is
     missing."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,10 +186,10 @@ def write_repro(folder: Path, where: Parting, stage: str) -> Path:
 
 
 def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Path:
-    """Write region.relay, inputs.npz and repro.py for a step of a region that is wrong.
+    """Write region.relay, inputs.npz and repro.py for a wrong step of a region.
 
-    The script imports the code generator, or takes the registered one if that is not a function of
-    a module.
+    The script imports the code generator if it is a function of a module, and uses the registered
+    one otherwise.
     """
     folder.mkdir(parents=True, exist_ok=True)
     assert kernel.step is not None and kernel.tolerance is not None
@@ -209,7 +209,7 @@ def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Pa
 
 
 def _import_of(region: LinkedRegion) -> str:
-    """The lines of a script that give `codegen`."""
+    """The script lines that define `codegen`."""
     codegen = region.codegen
     module, name = getattr(codegen, "__module__", ""), getattr(codegen, "__qualname__", "")
     if module not in ("", "__main__") and getattr(sys.modules.get(module), name, None) is codegen:

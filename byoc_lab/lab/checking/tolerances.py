@@ -1,9 +1,9 @@
 """Tolerances: the largest deviation of each element of a float32 result from the exact one.
 
-`rounding.py` derives the rounding error of each operator, `propagation.py` how errors reach later
-results, and `uncertain.py` corrects these by samples with random errors. An element may be off by
-    REACH * sigma + jump,
-where one of 10 million normal numbers exceeds REACH standard deviations with a probability of 1e-9.
+`rounding.py` derives the rounding error of each operator, `propagation.py` propagates errors to
+later results, and `uncertain.py` corrects both by samples with random errors. The tolerance of an
+element is REACH * sigma + jump. The probability that any of 10 million normal numbers exceeds REACH
+standard deviations is 1e-9.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, Tu
 from byoc_lab.relay.ir.module import IRModule
 
 SAMPLES = 2
-CHANCE = 1e-3  # that samples of errors as derived look larger than derived
+CHANCE = 1e-3  # probability that correctly derived errors look too small in samples
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Bounded:
     causes: tuple[Causes, ...]
 
     def groups(self, got: Iterable[Array]) -> Iterator[tuple[Array, Array, Array, Causes]]:
-        """The arguments of `compare` but the name, for each array that float32 code gave."""
+        """For each array of the float32 code: the arguments of `compare` except the name."""
         return zip(got, self.outputs, self.tolerances, self.causes, strict=True)
 
 
@@ -61,17 +61,15 @@ def bounded(
 ) -> Bounded:
     """Evaluate `function` in float64, with tolerances for a float32 evaluation.
 
-    mod: the global functions that it calls.
-    exact_constants: whether the float32 code has exactly these constants. If not, it may have
-        computed its own from them (folded weights).
-    samples: the number of samples with random errors, `SAMPLES` by default.
-    watch: is called with each operator call, its arguments and its value.
-    Raises InputError for fewer than one sample, and EvaluationError for an expression that has
-    no value.
+    mod: the global functions that it calls. exact_constants: whether the float32 code uses exactly
+    these constants. If not, it may have computed constants from them (folded weights). samples: the
+    number of samples with random errors, `SAMPLES` by default. watch: is called with each operator
+    call, its arguments and its value. Raises InputError for fewer than one sample, and
+    EvaluationError for an expression that has no value.
     """
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
-    # Samples correct how errors reach later results; one operator on exact values has none.
+    # Samples correct the propagation of errors; a single operator on exact values needs none.
     alone = exact_constants and _is_one_operator(function.body)
     model = ErrorModel(
         constants=0.0 if exact_constants else FOLDING_ROUNDINGS,
@@ -95,8 +93,8 @@ def _is_one_operator(body: Expr) -> bool:
 def tolerance(quantity: Quantity) -> Array:
     """The tolerance of each element of a result.
 
-    If a sample is farther off than derived errors could be, all are enlarged: an element for which
-    the derivation is too small shows among the others.
+    If the deviations of a sample exceed the derived errors, the tolerances of all elements are
+    enlarged.
     """
     value, error = quantity.value, quantity.error
     sigma = np.broadcast_to(np.asarray(error.sigma, np.float64), value.shape)
@@ -110,10 +108,11 @@ def tolerance(quantity: Quantity) -> Array:
 
 
 def largest_mean_square(k: int, n: int) -> float:
-    """The bound that the largest of n means of k squared normal numbers exceeds with probability
-    CHANCE.
+    """The bound that the largest of n means, each of k squared normal numbers, exceeds with
+    probability CHANCE.
 
-    The quantile of chi-squared by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17 (1931) 684.
+    The chi-squared quantile is approximated by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17
+    (1931) 684.
     """
     z = sqrt(2 * log(max(n, 1) / CHANCE))  # at least the normal quantile
     return max(1.0, (1 - 2 / (9 * k) + z * sqrt(2 / (9 * k))) ** 3)

@@ -30,26 +30,25 @@ def validate(
     seed: int = 0,
     progress: Listener | None = None,
 ) -> Report:
-    """Run `after` and compare its outputs and regions with the reference, on `inputs`.
+    """Run `after` on `inputs` and compare its outputs and regions with the reference.
 
-    before: the module before any pass; it is computed with NumPy in float64.
-    after: the result of the pipeline, as a module (which is built) or an executable. It has the
-        same parameters as `before`.
-    inputs: as `evaluate` takes them; if None, several sets of numbers from `seed`.
-    detail: "region", or "operator": each kernel of each region is checked too, on the values that
-        it got, and operators inside a fused one that fails (see `kernels.py`).
-    samples, seed: of the random errors that the tolerances are derived from (see `bounded`).
-    progress: is called with a `Moment` for each step; None: work of more than a second shows a line
-        on a terminal or in a notebook.
+    before: the module before any pass; NumPy evaluates it in float64. after: the result of the
+        pipeline, as a module (which is built) or an executable, with the parameters of `before`.
+        inputs: as for `evaluate`; if None, several sets of random inputs from `seed`. detail:
+        "region", or "operator", which also checks each kernel of each region on the arguments that
+        it received, and the operators inside a fused kernel that fails (see `kernels.py`). samples,
+        seed: the number and the seed of the samples with random errors that correct the tolerances
+        (see `bounded`). progress: is called with a `ProgressUpdate` for each step; None: if the
+        work takes more than a second, a line on a terminal or in a notebook shows it.
 
-    Every region that a back end compiled runs once more by itself, on the reference's values of
-    its inputs. Raises InputError, EvaluationError, and the errors of `build`.
+    Every region that a back end compiled also runs alone, on the reference's values of its inputs.
+        Raises InputError, EvaluationError, and the errors of `build`.
 
-    Of a module of TVM's Relax, "main" is computed if all its operators have a counterpart in Relay;
-    if not, the report says that outputs were not compared. Each call of a region is compared on the
-    values that the region got in the run. After RunCodegen the operators of regions are gone: they
-    run and are counted, and outputs alone are compared. Sizes that are not known are those of the
-    inputs, or without these small ones, each another.
+    For a module of TVM's Relax, "main" is evaluated if all its operators have a counterpart in
+    Relay; if not, the report says that outputs were not compared. Each call of a region is compared
+    on the arguments that the region received in the run. After RunCodegen the operators of regions
+    are gone: the regions run and are counted, but only outputs are compared. Unknown dimension
+    sizes are taken from the inputs; without inputs they are small and all different.
     """
     if isinstance(before, MeteredProgram):
         raise ArgumentError(

@@ -9,11 +9,12 @@ Aligned = tuple[int | None, int | None]
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> list[Aligned]:
-    """Pairs of equal names in a longest common subsequence, with the other names between them.
+    """Pairs the positions of equal names in a longest common subsequence; the other names are
+    listed between these pairs, with None.
 
     Each position is in one pair, and both sides keep their order. Swapping the arguments swaps the
-    two positions of each pair. Of several longest subsequences it is the first in alphabetical
-    order, with each name at its first position.
+    two positions of each pair. If there are several longest subsequences, the first in alphabetical
+    order is taken, with each name at its first position.
     """
     pairs: list[Aligned] = []
     i = j = 0
@@ -26,7 +27,8 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> list[Aligned]:
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The longest common subsequence."""
-    longest = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]  # of first[i:], second[j:]
+    # of first[i:] and second[j:]
+    longest = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i in reversed(range(len(first))):
         for j in reversed(range(len(second))):
             longest[i][j] = (
@@ -55,8 +57,7 @@ def _between(
     of_first: tuple[int, int],
     of_second: tuple[int, int],
 ) -> list[Aligned]:
-    """Positions without a partner: those that are as far from the last pair, the names in
-    alphabetical order."""
+    """Positions without a partner, between two pairs, in alphabetical order of their names."""
     alone: list[tuple[int, str, Aligned]] = []
     alone += [(n - of_first[0], first[n], (n, None)) for n in range(*of_first)]
     alone += [(m - of_second[0], second[m], (None, m)) for m in range(*of_second)]

@@ -25,10 +25,10 @@ INPUT = "input"
 
 @dataclass(frozen=True, eq=False)
 class MovedOperator:
-    """An operator that another back end computes, or the host, in the second trace.
+    """An operator that a different back end, or the host, computes in the second trace.
 
-    operator: its name. first, second: the call in each module. source, target: where it is computed
-    in the first and in the second.
+    operator: its name. first, second: its call in the first and the second module. source, target:
+    the place of its computation in the first and the second module.
     """
 
     operator: str
@@ -39,7 +39,7 @@ class MovedOperator:
 
     @property
     def way(self) -> str:
-        """The move without the names of regions: "from the host to dnnl"."""
+        """The move in words, without region names: "from the host to dnnl"."""
         return f"from {self.source.owner} to {self.target.owner}"
 
     @printable
@@ -48,11 +48,12 @@ class MovedOperator:
 
 
 class StagePair:
-    """A stage of each trace, and their results beside each other.
+    """Corresponding stages of both traces, with their results.
 
-    name: of the pass; "input" for the modules before the pipelines. first, second: the stages; None
-    for the input, and where one trace has no stage that corresponds. first_module, second_module:
-    the results so far: of the stage, or of the last one before it.
+    name: the name of the pass; "input" for the modules before the pipelines. first, second: the
+    stages; None for the input, and if one trace has no corresponding stage. first_module,
+    second_module: the result of the stage or, if that trace lacks the stage, of its last stage
+    before.
     """
 
     def __init__(
@@ -71,14 +72,14 @@ class StagePair:
 
     @property
     def only_in(self) -> str:
-        """ "first" or "second" if one trace alone has the stage, else ""."""
+        """ "first" or "second" if only that trace has the stage, else ""."""
         if self.name == INPUT or (self.first and self.second):
             return ""
         return "first" if self.first else "second"
 
     @property
     def differs(self) -> bool:
-        """Whether the two modules differ structurally; as texts if one is known as text only."""
+        """Whether the two modules differ structurally, or as text if one is known only as text."""
         return not self._delta.equal
 
     def diff(self) -> Diff:
@@ -87,16 +88,16 @@ class StagePair:
 
     @cached_property
     def partners(self) -> list[tuple[Expr, Expr]]:
-        """The nodes of both modules that correspond, in the order of the second module. None if one
-        module is known as text only."""
+        """Corresponding nodes of both modules, in the order of the second module. None if one
+        module is known only as text."""
         if isinstance(self._delta, TextDiff):
             return []
         return self._delta.correspondence.pairs()
 
     @cached_property
     def moved(self) -> tuple[MovedOperator, ...]:
-        """The operators in both modules that are computed by another back end, or by the host, in
-        the second module. A region of another name alone does not count."""
+        """The operators of both modules that a different back end, or the host, computes in the
+        second module. A different region name alone does not count."""
         first, second = (
             places_of(mod, numbers)
             for mod, numbers in zip(
@@ -132,7 +133,7 @@ class StagePair:
 class Comparison(Shown):
     """Two traces side by side; displays itself as two graphs with one list of stages, or as text.
 
-    first, second: the traces. pairs: the input, then every stage of both traces, each beside the
+    first, second: the traces. pairs: the input, then every stage of both traces, paired with the
     stage of the same pass in the other trace, if there is one. first_difference: the first pair
     that differs, or None. moved: the operators that are computed elsewhere in the second result.
     """
@@ -148,7 +149,7 @@ class Comparison(Shown):
 
     @property
     def moved(self) -> tuple[MovedOperator, ...]:
-        """The operators that another back end, or the host, computes in the second result."""
+        """The operators that a different back end, or the host, computes in the second result."""
         return self.pairs[-1].moved
 
     @property
@@ -158,7 +159,7 @@ class Comparison(Shown):
 
     @property
     def title(self) -> str:
-        """Both titles, as the title of the whole."""
+        """Both titles as one title."""
         return " beside ".join(self.titles)
 
     @property
@@ -216,13 +217,13 @@ class Comparison(Shown):
 
 
 def compare(first: Trace, second: Trace) -> Comparison:
-    """Two traces side by side: two pipelines, two back ends, two versions of a module, or a
-    recording of TVM beside a trace made here.
+    """Compare two traces: two pipelines, two back ends, two versions of a module, or a recording of
+    TVM and a trace made here.
 
     Stages correspond by the names of their passes. The result has the first stage that differs, and
     the operators that are on the host in one trace and in a region in the other.
 
-    Raises ArgumentError for anything else than two traces.
+    Raises ArgumentError for anything other than two traces.
     """
     for name, found in (("first", first), ("second", second)):
         if not isinstance(found, Trace):
@@ -240,7 +241,7 @@ def moves_text(moved: Sequence[MovedOperator]) -> str:
 
 
 def _listed(moved: Sequence[MovedOperator]) -> list[str]:
-    """The operators that moved, counted by their names and ways."""
+    """The moved operators, counted by name and direction."""
     counts = Counter((move.way, move.operator) for move in moved)
     width = len(str(max(counts.values())))
     return [f"  {n:{width}} {operator} {way}" for (way, operator), n in sorted(counts.items())]
@@ -266,7 +267,7 @@ def _pairs(first: Trace, second: Trace) -> list[StagePair]:
     for n, m in aligned(*names):
         a, b = None if n is None else first[n], None if m is None else second[m]
         stage = a if a is not None else b
-        assert stage is not None  # one side has a stage
+        assert stage is not None  # only one side has a stage
         pairs.append(pair(stage.name, a, b))
     return pairs
 

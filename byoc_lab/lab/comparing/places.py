@@ -44,7 +44,8 @@ HOST = Place()
 def places_of(mod: IRModule, numbers: Numbers) -> dict[Call, Place]:
     """The place of each operator call of a module, in the order of evaluation.
 
-    numbers: of its regions, by begin. A region of the back end "default" is on the host.
+    numbers: the numbers of its regions, by the begin annotation. A region of the back end "default"
+    is on the host.
     """
     if isinstance(mod, UnparsedModule):
         return {}
@@ -80,7 +81,7 @@ def _places_in(function: Function, name: str, numbers: Numbers) -> dict[Call, Pl
 
 
 def _own(function: Function, name: str) -> Place | None:
-    """The place of the operators of a function that is for a back end."""
+    """The place of the operators in a function that is compiled for a back end."""
     compiler = str(function.attrs.get("Compiler", DEFAULT))
     if compiler == DEFAULT:
         return None
@@ -89,4 +90,4 @@ def _own(function: Function, name: str) -> Place | None:
 
 
 def _ignore(kind: str, node: Expr, details: Mapping[str, Any]) -> None:
-    """Malformed annotations are for lint to report."""
+    """Ignores malformed annotations, because lint reports them."""

@@ -1,8 +1,8 @@
 """Classification of differences: added, removed, moved, outlined, annotated, and so on.
 
-A consequence is not a separate change. The user of an added node has another operand because of the
-node; an annotation is gone because its region became a function; and what passes a value on may
-come and go without changing who uses the value.
+A consequence of a change is not a separate change. The user of an added node has a new operand
+because of that node; an annotation disappears because its region became a function; and wrappers
+that only pass a value on may appear or disappear without changing the users of the value.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 
-_SILENT = (Op, GlobalVar, Constant, Var)  # seen in the nodes that use them
+_SILENT = (Op, GlobalVar, Constant, Var)  # changes of these show in the nodes that use them
 
 
 def changes_of(found: Correspondence) -> list[Change]:
-    """The differences of two modules that are not structurally equal, never none."""
+    """The differences of two modules that are not structurally equal; never empty."""
     changes = list(_Classifier(found).all())
     if not changes:
         difference = first_difference(found.before.mod, found.after.mod)
@@ -58,8 +58,9 @@ def changes_of(found: Correspondence) -> list[Change]:
 class _Classifier:
     def __init__(self, found: Correspondence):
         self.found, self.before, self.after = found, found.before, found.after
-        self.groups: set[Expr] = set()  # literals that account for themselves: nodes moved there
-        self.occupied: set[str] = set()  # global functions likewise
+        # function literals reported as changes because nodes moved into them
+        self.groups: set[Expr] = set()
+        self.occupied: set[str] = set()  # global functions, likewise
         self.outlined = False
         self._globals: dict[Expr, str] = {
             f: gv.name_hint
@@ -88,7 +89,7 @@ class _Classifier:
     # ---- nodes with a partner -----------------------------------------------------------------
 
     def moves(self, x: Expr, y: Expr) -> Iterator[Change]:
-        """Whether a node is in another function or group now."""
+        """Whether the node is now in a different function or group."""
         if isinstance(x, (*_SILENT, Function)):
             return
         noun = _noun(y)
@@ -111,7 +112,7 @@ class _Classifier:
             yield Change("moved", f"{describe(y)} into @{there}", x, y, noun, f"@{there}")
 
     def order_of_lets(self, pairs: list[tuple[Expr, Expr]]) -> Iterator[Change]:
-        """Lets that are evaluated earlier or later than before, among the others."""
+        """Lets that are now evaluated earlier or later than other lets."""
         place = {x: n for n, x in enumerate(self.before.order)}
         lets = [(x, y) for x, y in pairs if isinstance(y, Let)]
         kept = set(longest_increasing([place[x] for x, _ in lets]))
@@ -122,7 +123,8 @@ class _Classifier:
                 yield Change("moved", text, x, y, "let", f"another place in @{home}")
 
     def pair(self, x: Expr, y: Expr) -> Iterator[Change]:
-        """The differences of a node itself: only the first one, but all of a variable."""
+        """The differences of a corresponding pair of nodes: only the first difference, but every
+        difference of a variable."""
         if isinstance(x, Var) and isinstance(y, Var):
             name = f"variable %{y.name_hint}"
             if x.type_annotation != y.type_annotation:
@@ -145,7 +147,7 @@ class _Classifier:
         return describe(function) if name is None else f"@{name}"
 
     def difference(self, x: Expr, y: Expr) -> tuple[str, str]:
-        """The class of the difference of a pair, "" for none, and its text."""
+        """The kind of the difference of a pair, "" for none, and its text."""
         if isinstance(x, Call) and isinstance(y, Call) and x.attrs != y.attrs:
             return "attribute", f": {attributes_text(x.attrs, y.attrs)}"
         if own_fields(x) != own_fields(y):
@@ -166,12 +168,13 @@ class _Classifier:
             return "constant", ": a constant has another value"
         if real and types_differ(x, y):
             operands = _zip(self.before.operands(x), self.after.operands(y))
-            if not any(types_differ(p, q) for p, q in operands):  # else a consequence
+            # otherwise a consequence of other changes
+            if not any(types_differ(p, q) for p, q in operands):
                 return "type", f": {typed(x)} to {typed(y)}"
         return "", ""
 
     def operand(self, p: Expr, q: Expr) -> str:
-        """The class of a change of an operand, "" if none or a consequence of other changes."""
+        """The kind of an operand change, "" for none or for a consequence of other changes."""
         if self.found.corresponds(p, q):
             return ""
         if isinstance(p, Constant) and isinstance(q, Constant):
@@ -181,11 +184,11 @@ class _Classifier:
         return "" if self.found.may_replace(p, q) else "operands"
 
     def edge(self, p: Expr, q: Expr) -> str:
-        """The same for an operand with the nodes that pass it on."""
+        """As `operand`, for an operand together with the wrappers that pass it on."""
         if p is q or self.found.to_after.get(p) is q or isinstance(p, _SILENT):
             return ""
         if self.before.is_real(p) and self.after.is_real(q):
-            return ""  # compared as operands
+            return ""  # these are compared as operands
         if p not in self.found.to_after or q not in self.found.to_before:
             return ""  # a node added or removed here is a separate change
         same = self.found.to_after.get(self.before.value[p]) is self.after.value[q]
@@ -206,7 +209,7 @@ class _Classifier:
         yield Change(kind, text, None if is_new else node, node if is_new else None, noun)
 
     def is_implied(self, flow: Flow, node: Expr) -> bool:
-        """Whether the addition or removal of the node follows from other changes."""
+        """Whether the addition or removal of the node is a consequence of other changes."""
         if isinstance(node, Function):
             return node in self.groups or node in flow.inlined
         if isinstance(node, Call) and isinstance(node.op, Function):
@@ -217,7 +220,8 @@ class _Classifier:
         return is_annotation(node) and flow is self.before and self.became_border(node)
 
     def became_border(self, annotation: Call) -> bool:
-        """Whether an annotation is gone because PartitionGraph made functions of the regions."""
+        """Whether an annotation is gone because PartitionGraph turned the regions into
+        functions."""
         compiler = compiler_of(annotation)
         if not self.outlined or compiler == "default":
             return self.outlined
@@ -258,5 +262,5 @@ def _noun(node: Expr) -> str:
 
 
 def _zip(mine: Sequence[Expr], theirs: Sequence[Expr]) -> list[tuple[Expr, Expr]]:
-    """The operands in one place of two nodes; none if the numbers of operands differ."""
+    """Pairs the operands of two nodes by position; none if their numbers of operands differ."""
     return list(zip(mine, theirs, strict=True)) if len(mine) == len(theirs) else []

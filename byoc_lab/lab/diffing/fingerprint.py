@@ -17,9 +17,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def fingerprint(mod: IRModule) -> str:
-    """32 hexadecimal digits of the content. Everything that structural equality ignores is ignored,
-    and also all types and all non-integer numbers in attributes, of which equality ignores only
-    some."""
+    """32 hexadecimal digits, computed from the content. Ignores everything that structural equality
+    ignores, and also all types and all non-integer numbers in attributes."""
     digest = blake2b(digest_size=16)
     for data in sorted(mod.type_definitions.values(), key=lambda d: d.header.name_hint):
         digest.update(data.header.name_hint.encode())
@@ -32,7 +31,8 @@ def fingerprint(mod: IRModule) -> str:
 
 
 def _expression(root: Expr) -> str:
-    """As `structural_hash`: a node is its own fields and the places of its parts in the walk."""
+    """As in `structural_hash`, a node is described by its fields and the positions of its parts in
+    the walk."""
     place: dict[Expr, str] = {}
     digest = blake2b(digest_size=16)
     count = 0
@@ -70,7 +70,7 @@ def _attrs(attrs: Attrs | None) -> str:
 
 
 def _value(value: Any) -> str:
-    """An attribute's value as text, as far as equal ones agree."""
+    """An attribute's value as text, the same for equal values."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):

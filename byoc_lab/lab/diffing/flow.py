@@ -1,8 +1,9 @@
-"""`Flow`: the dataflow of a module, seen through everything that only passes a value on.
+"""`Flow`: the dataflow of a module, ignoring nodes that only pass a value on.
 
 Annotations, lets, projections of tuple literals, and calls of functions that are called once pass a
-value on; they are wrappers. Every other node is a real one. So a relu has the same operands in
-graph form and in A-normal form, with annotations and without, in @main and in a partition.
+value on; they are called wrappers. Every other node is a real node. So the operands of a relu are
+the same in graph form and in A-normal form, with annotations and without, in @main and in a
+partition.
 """
 
 from __future__ import annotations
@@ -39,13 +40,11 @@ class _Step(Enum):
 class Flow:
     """The nodes of a module and the values they pass on.
 
-    Attributes:
-        order: all nodes, operands first, each once; functions that are called once are visited at
-            their call.
-        value: for each node the real node whose value it has; itself for a real node.
-        home: for each node the name of its global function.
-        group: for each node the composite or fused function literal that it is in, or None.
-        inlined: the functions that are called once, literals and globals.
+    Attributes: order: all nodes, each once, operands first; functions that are called once are
+        visited at their call. value: for each node, the real node that computes its value; a real
+        node maps to itself. home: for each node the name of its global function. group: for each
+        node the composite or fused function literal that it is in, or None. inlined: the functions
+        that are called once, literals and globals.
     """
 
     def __init__(self, mod: IRModule):
@@ -55,7 +54,8 @@ class Flow:
         self.home: dict[Expr, str] = {}
         self.group: dict[Expr, Function | None] = {}
         self.inlined: set[Expr] = set()
-        self._once: dict[Hashable, Expr] = {}  # equal constants, projections, empty tuples
+        # for nodes that may be copied: equal constants, projections, empty tuples
+        self._once: dict[Hashable, Expr] = {}
         self._bound: dict[Expr, Function] = {}  # variable -> the function that a let binds to it
         self._uses = self._count_uses()
         self._names = {f: gv.name_hint for gv, f in mod.functions.items()}
@@ -63,7 +63,7 @@ class Flow:
         roots = [gv for gv in mod if gv not in called_once] + list(called_once)
         for gv in roots:
             self._walk(mod[gv], gv.name_hint)
-        for gv, func in mod.functions.items():  # functions that no call reaches
+        for gv, func in mod.functions.items():  # functions that are never called
             for node in post_order(func):
                 if node not in self.value:
                     self._walk(node, gv.name_hint)
@@ -77,7 +77,7 @@ class Flow:
         return self.value[node] is node and node not in self.inlined
 
     def operands(self, node: Expr) -> list[Expr]:
-        """The real nodes whose values a real node uses; the variables that it binds left out."""
+        """The real nodes whose values a real node uses, without the variables that it binds."""
         parts = node.parts()
         if isinstance(node, Call) and isinstance(node.op, Op):
             parts = node.args
@@ -85,10 +85,10 @@ class Flow:
             parts = (node.body,)
         return [self.value[p] for p in parts]
 
-    # ---- how ----------------------------------------------------------------------------------
+    # ---- construction --------------------------------------------------------------------------
 
     def _count_uses(self) -> Counter[Hashable]:
-        """The number of uses of functions and variables, globals by name."""
+        """The number of uses of each function and variable, globals by name."""
         uses: Counter[Hashable] = Counter()
         for node in post_order(*self.mod.functions.values()):
             if isinstance(node, Let) and isinstance(node.value, Function):
@@ -105,7 +105,7 @@ class Flow:
         return uses
 
     def _target(self, op: Expr) -> Function | None:
-        """The function that a callee refers to, if it is called once and not used otherwise."""
+        """The function that a callee refers to, if its only use is one call."""
         key: Hashable = op.name_hint if isinstance(op, GlobalVar) else op
         if self._uses[key] != 1 or self._uses["call", key] != 1:
             return None
@@ -132,7 +132,7 @@ class Flow:
     def _below(
         self, node: Expr, home: str, group: Function | None
     ) -> list[tuple[_Step, Expr, str, Function | None]]:
-        """The steps to visit before a node is left."""
+        """The nodes to visit before a node is finished."""
         if isinstance(node, Let) and self._target(node.var) is not None:
             return [(_Step.VISIT, node.body, home, group)]  # the function is visited at its call
         if isinstance(node, Let) and not isinstance(node.value, Function):
@@ -153,7 +153,7 @@ class Flow:
         return [*steps, *([(_Step.VISIT, node.op, home, group)] if node.op is not function else [])]
 
     def _bind(self, node: Expr, home: str, group: Function | None) -> None:
-        """Give the variables that a let or an inlined call binds their values."""
+        """Set the values of the variables that a let or an inlined call binds."""
         if isinstance(node, Let):
             self._leave(node.var, self.value[node.value], home, group)
             return
@@ -164,7 +164,7 @@ class Flow:
             self._leave(param, self.value[arg], *self._place(function, home, group))
 
     def _place(self, node: Expr, home: str, group: Function | None) -> tuple[str, Function | None]:
-        """The function and the group that hold the parts of a node."""
+        """Record the function and the group that contain the parts of a node."""
         if not isinstance(node, Function):
             return home, group
         if node in self._names:
@@ -198,7 +198,7 @@ class Flow:
         return node
 
     def _find_users(self) -> dict[Expr, list[tuple[Expr, int]]]:
-        """For each real node the real nodes that use its value, each with the operand's number."""
+        """For each real node, find the real nodes that use its value, with the operand numbers."""
         users: dict[Expr, list[tuple[Expr, int]]] = {}
         for node in self.order:
             if self.is_real(node):
@@ -208,7 +208,7 @@ class Flow:
 
 
 def label(node: Expr) -> Hashable:
-    """The operation of a node, without operands; only nodes with equal labels can correspond."""
+    """The operation of a node without its operands; only nodes with equal labels can correspond."""
     if isinstance(node, Call):
         if is_annotation(node):
             return (node.op_name, compiler_of(node))
@@ -236,7 +236,7 @@ def typed(node: Expr) -> Any:
 
 
 def types_differ(x: Expr, y: Expr) -> bool:
-    """Whether two nodes have types, and different ones."""
+    """Whether both nodes are typed, with different types."""
     return typed(x) is not None and typed(y) is not None and typed(x) != typed(y)
 
 

@@ -1,16 +1,15 @@
-"""`Correspondence`: the matching of the nodes of one module with those of another.
-
-In this order, each step only about nodes that have no partner yet:
+"""`Correspondence`: matches the nodes of two modules. The steps, each for nodes that have no
+partner yet:
 
 1. the same object in both, the same variable;
-2. what the provenance of a trace says, where there is one;
+2. the provenance recorded by a trace, if there is one;
 3. nodes that compute the same value, if only one in each module does (hashes of subgraphs);
 4. operands of nodes that correspond, if they compute the same value;
-5. operands and users of nodes that correspond, if no operand of theirs says otherwise;
-6. the same of several candidates, in order;
-7. between two corresponding nodes, in the order of evaluation, as many nodes of one label.
+5. operands and users of nodes that correspond, if none of their operands contradicts it;
+6. operands and users with several candidates, in order;
+7. between corresponding nodes, in order: nodes of one label, if both sides have equally many.
 
-A node only ever gets a partner of its own label (`flow.label`), and never by the label alone.
+A node only gets a partner with an equal label (`flow.label`); an equal label alone is not enough.
 """
 
 from __future__ import annotations
@@ -27,37 +26,39 @@ from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
 
-MAX_ORIGINS = 64  # a rewrite that merged more nodes into one is no evidence for any of them
-MAX_STEPS = 8  # number of added or removed nodes between two operands that may correspond
+# a rewrite that merged more nodes than this into one node is not evidence for any of them
+MAX_ORIGINS = 64
+MAX_STEPS = 8  # largest number of added or removed nodes between two operands that may correspond
 
 
-_UNMADE = (Op, GlobalVar, Constructor)  # nodes that no module owns
+_UNMADE = (Op, GlobalVar, Constructor)  # nodes that belong to no module
 
 
 class Lineage(Protocol):
     """The known origins of a module's nodes in another module: `lab.tracing.Provenance`."""
 
     def origins(self, node: Expr, /) -> Sequence[Expr]:
-        """The nodes of the first module that a node of the second comes from, nearest first."""
+        """The origins of a node of the second module in the first module, nearest first."""
 
     def images(self, node: Expr, /) -> Sequence[Expr]:
-        """The nodes of the second module that come from a node of the first, nearest first."""
+        """The nodes of the second module that originate from a node of the first, nearest first."""
 
     def rule(self, node: Expr, /) -> str:
-        """The rule that created a node of the second module; "" if it has the place of another."""
+        """The rule that created a node of the second module; "" if it only takes the place of
+        another node."""
 
 
 class Correspondence:
     """Partners of nodes: `to_after[x]` and `to_before[y]`.
 
-    lineage: what a trace knows of the nodes.
+    lineage: the origins of nodes that a trace recorded.
     """
 
     def __init__(self, before: Flow, after: Flow, lineage: Lineage | None = None):
         self.before, self.after = before, after
         self.to_after: dict[Expr, Expr] = {}
         self.to_before: dict[Expr, Expr] = {}
-        self._new: set[Expr] = set()  # nodes of `after` that are known to have no partner
+        self._new: set[Expr] = set()  # nodes of `after` that certainly have no partner
         self._queue: deque[tuple[Expr, Expr]] = deque()
         self._pair_variables()
         self._pair_identical()
@@ -74,8 +75,8 @@ class Correspondence:
         pair_wrappers(self)
 
     def _is_settled(self) -> bool:
-        """Whether no real node without a partner has the label of another in the other module, as
-        after most rewrites of a trace."""
+        """Whether no real node without a partner has the label of one in the other module, as after
+        most rewrites of a trace."""
         mine, theirs = (
             {label(n) for n in flow.real() if n not in partners and not isinstance(n, (Var, Op))}
             for flow, partners in ((self.before, self.to_after), (self.after, self.to_before))
@@ -83,7 +84,7 @@ class Correspondence:
         return mine.isdisjoint(theirs)
 
     def corresponds(self, x: Expr, y: Expr) -> bool:
-        """Whether `y` is the result of rewriting `x`; globals correspond as their functions do."""
+        """Whether `y` is the result of rewriting `x`; globals correspond if their functions do."""
         if isinstance(x, GlobalVar) and isinstance(y, GlobalVar):
             return self.functions.get(x.name_hint, x.name_hint) == y.name_hint
         return x is y if isinstance(x, Op) else self.to_after.get(x) is y
@@ -93,7 +94,7 @@ class Correspondence:
         return [(self.to_before[y], y) for y in self.after.order if y in self.to_before]
 
     def pair(self, x: Expr, y: Expr) -> None:
-        """Make two nodes partners, and the variables that they bind."""
+        """Make two nodes partners, and also the variables that they bind."""
         self.to_after[x], self.to_before[y] = y, x
         self._queue.append((x, y))
         if isinstance(x, Function) and isinstance(y, Function):
@@ -116,7 +117,7 @@ class Correspondence:
     # ---- certain pairs ------------------------------------------------------------------------
 
     def _pair_variables(self) -> None:
-        """Variables of one identity; the functions of one name and their parameters."""
+        """Pair identical variables, and functions of one name with their parameters."""
         by_vid = {n.vid: n for n in self.before.order if isinstance(n, Var)}
         for y in self.after.order:
             if isinstance(y, Var) and y.vid in by_vid and self.open(by_vid[y.vid], y):
@@ -143,7 +144,7 @@ class Correspondence:
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
-            # any of several equal constants may represent all of them
+            # one of several equal constants, which are interchangeable
             if (
                 node in self.before.value
                 and self.open(node, node)
@@ -152,10 +153,10 @@ class Correspondence:
                 self.pair(node, node)
 
     def _pair_by_lineage(self, lineage: Lineage) -> None:
-        """Pair real nodes of which one took the position of the other, then nodes of one label
-        without other candidates. A node without an origin of its label stays without a partner.
+        """Pair real nodes if one took the position of the other, then nodes of one label without
+        other candidates. A node without an origin of its label gets no partner.
 
-        A rewrite of a whole function makes everything of everything: that says nothing.
+        A rewrite of a whole function relates every new node to every old one, so it is ignored.
         """
         nodes = [y for y in self.after.real() if not isinstance(y, (*_UNMADE, Constant, Var))]
         created = []
@@ -184,7 +185,7 @@ class Correspondence:
 
     @cached_property
     def _numbers(self) -> dict[Expr, int]:
-        """A number for every node, the same for nodes that compute the same value."""
+        """A number for each node, equal for nodes that compute the same value."""
         table: dict[Hashable, int] = {}
         fresh = count()
         numbers: dict[Expr, int] = {}
@@ -234,7 +235,8 @@ class Correspondence:
     # ---- by neighbourhood ---------------------------------------------------------------------
 
     def _spread(self, step: Callable[[Expr, Expr], Iterator[tuple[Expr, Expr]]]) -> None:
-        """Apply a step to all pairs beside a node without a partner, and to those that it finds."""
+        """Apply a step to all pairs next to a node without a partner, including the pairs that it
+        finds."""
         beside: set[Expr] = set()
         for operand, uses in self.before.users.items():
             for user, _ in uses:
@@ -251,7 +253,7 @@ class Correspondence:
                         self.pair(p, q)
 
     def _operands(self, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
-        """The operands in one place of a pair, without what cannot be paired."""
+        """The operands of a pair at one position, if they may be paired."""
         mine, theirs = self.before.operands(x), self.after.operands(y)
         if len(mine) == len(theirs):
             for p, q in zip(mine, theirs, strict=True):
@@ -280,8 +282,8 @@ class Correspondence:
         yield from self._operands(x, y)
 
     def _users(self, x: Expr, y: Expr) -> Iterator[tuple[list[Expr], list[Expr]]]:
-        """The users without a partner of a pair that use it in one place and have one label."""
-        if isinstance(x, Constant):  # one constant may be used by anybody
+        """The users of a pair that have no partner, use it at one position and have one label."""
+        if isinstance(x, Constant):  # a constant may have unrelated users
             return
         found: dict[Hashable, tuple[list[Expr], list[Expr]]] = {}
         for side, users in enumerate((self.before.users.get(x, ()), self.after.users.get(y, ()))):
@@ -299,7 +301,7 @@ class Correspondence:
         )
 
     def may_replace(self, p: Expr, q: Expr) -> bool:
-        """Whether a user of `p` that now uses `q` may be explained by nodes added or removed."""
+        """Whether added or removed nodes may explain that a user of `p` now uses `q`."""
         mine, theirs = self.to_after.get(p), self.to_before.get(q)
         if mine is q or (mine is None and theirs is None) or isinstance(p, (Op, GlobalVar)):
             return True
@@ -309,7 +311,7 @@ class Correspondence:
             return _reaches(self.after, q, mine, self.to_before)
         return False
 
-    # ---- by place -----------------------------------------------------------------------------
+    # ---- by position --------------------------------------------------------------------------
 
     def _pair_in_gaps(self) -> None:
         mine, theirs = list(self.before.real()), list(self.after.real())

@@ -1,4 +1,4 @@
-"""Differences of modules and of their global functions, except those inside function bodies."""
+"""Differences of modules and of their global functions, except inside function bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.expr import Function
 
 
 def module_changes(found: Correspondence) -> Iterator[Change]:
-    """Attributes and type definitions."""
+    """Changed attributes and type definitions."""
     before, after = found.before.mod, found.after.mod
     if before.attrs != after.attrs:
         text = f"of the module: {attributes_text(before.attrs, after.attrs)}"
@@ -33,8 +33,8 @@ def module_changes(found: Correspondence) -> Iterator[Change]:
 def function_changes(found: Correspondence, occupied: set[str]) -> Iterator[Change]:
     """Global functions added, removed or renamed, their parameters and attributes.
 
-    occupied: the functions of either module that others already account for, because nodes moved
-    into them or out of them.
+    occupied: the functions of both modules that other changes already explain, because nodes moved
+    into or out of them.
     """
     before, after = found.before.mod, found.after.mod
     source = {g: f for f, g in found.functions.items()}
@@ -59,7 +59,7 @@ def _pair_changes(found: Correspondence, old: str, new: str) -> Iterator[Change]
 def literal_changes(
     found: Correspondence, f: Function, g: Function, name: str, renamed: bool = False
 ) -> Iterator[Change]:
-    """The differences of two functions, but for those in their bodies."""
+    """The differences of two functions, except those in their bodies."""
     for p in f.params:
         if p not in found.to_after:
             yield Change("removed", f"parameter %{p.name_hint} of {name}", p, None, "parameter")

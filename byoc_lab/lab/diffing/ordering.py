@@ -1,4 +1,4 @@
-"""The longest increasing subsequence: the part on which two orders agree."""
+"""The longest increasing subsequence: the elements on which two orders agree."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 
 def longest_increasing(values: Sequence[int]) -> list[int]:
-    """The positions of a longest strictly increasing subsequence, in n log n."""
-    ends: list[int] = []  # the least last value of a subsequence of each length
-    last: list[int] = []  # and the position of it
+    """The positions of a longest strictly increasing subsequence, in O(n log n)."""
+    ends: list[int] = []  # for each length: the smallest last value of a subsequence
+    last: list[int] = []  # and the position of that value
     before: list[int] = []
     for n, value in enumerate(values):
         length = bisect_left(ends, value)

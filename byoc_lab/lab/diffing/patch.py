@@ -1,10 +1,10 @@
-"""`Patch`: a difference as data, which is enough to make the second module of the first one.
+"""`Patch`: a difference as data, sufficient to construct the second module from the first.
 
-A patch is the second module in which whatever the first one has already is a placeholder: a
-variable that stands for a node of the first module, with everything below it. A node of the first
-module has an address, so that a patch can be saved and applied to any module that is structurally
-equal: its number in a walk, or for a node whose sharing does not count (a constant, a projection)
-the number of a user and the place among the user's parts.
+A patch is the second module with placeholders for subgraphs that the first module already has. A
+placeholder is a variable that represents a node of the first module and its operands. It contains
+the address of that node, so that a patch can be saved and applied to any structurally equal module.
+The address is the node's number in a walk or, for a node whose sharing does not count (a constant,
+a projection), the number of a user and the index among the user's parts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.errors import DiffError, ParseError
+from byoc_lab.lab.diffing.common_subgraphs import common_nodes
 from byoc_lab.lab.diffing.fingerprint import fingerprint
-from byoc_lab.lab.diffing.kept import kept_nodes
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.relay.analysis.structural import counts_sharing, definition_key, structural_equal
 from byoc_lab.relay.ir.adt import Constructor
@@ -28,18 +28,18 @@ from byoc_lab.relay.text.json.reader import read_node_json
 from byoc_lab.relay.text.json.writer import write_node_json
 from byoc_lab.relay.typing.infer import infer_module
 
-_STAND_IN = "node_"  # begins the names of placeholders, which end with an address: "node_7_0"
+_STAND_IN = "node_"  # prefix of placeholder names, which end with an address: "node_7_0"
 
 
 @dataclass(eq=False)
 class Patch:
-    """A change that makes one module of another.
+    """A change that turns the first module into the second.
 
-    module: the functions, types and attributes of the second module, with placeholders.
-    kept: functions that stay whole: the name in the second module -> the address in the first one.
-    order: the names of the functions of the second module.
-    types: the types that stay. typed: whether the second module has types.
-    prefix: begins the names of placeholders. source: the first module, or its fingerprint.
+    module: the functions, types and attributes of the second module, with placeholders. kept:
+    unchanged functions: the name in the second module -> the address in the first one. order: the
+    names of the functions of the second module. types: the unchanged type definitions. typed:
+    whether the second module has types. prefix: the prefix of placeholder names. source: the first
+    module, or its fingerprint.
     """
 
     module: IRModule
@@ -115,7 +115,7 @@ class Patch:
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Patch:
-        """The patch of `to_data`. Raises DiffError for other data."""
+        """The patch from the data of `to_data`. Raises DiffError for other data."""
         try:
             return Patch(**{**data, "module": read_node_json(json.dumps(data["module"]))})
         except (ParseError, TypeError, KeyError) as error:
@@ -125,7 +125,7 @@ class Patch:
 def patch_of(found: Correspondence) -> Patch:
     """The patch from the first module of a correspondence to the second one."""
     before, after = found.before.mod, found.after.mod
-    kept = kept_nodes(found)
+    kept = common_nodes(found)
     definitions = {v.name_hint: d for v, d in before.type_definitions.items()}
     types = [
         v.name_hint
@@ -160,7 +160,7 @@ def patch_of(found: Correspondence) -> Patch:
 
 
 def _prefix(mod: IRModule) -> str:
-    """A prefix for the names of placeholders that no variable of the module has."""
+    """A prefix for placeholder names that no variable of the module starts with."""
     prefix = _STAND_IN
     nodes = post_order(*mod.functions.values())
     names = {n.name_hint for n in nodes if isinstance(n, Var)}
@@ -170,7 +170,7 @@ def _prefix(mod: IRModule) -> str:
 
 
 def _counted(mod: IRModule) -> list[Expr]:
-    """The nodes whose sharing counts, in an order on which structurally equal modules agree."""
+    """The nodes whose sharing counts, in the same order for structurally equal modules."""
     functions = sorted(mod.functions.items(), key=lambda item: item[0].name_hint)
     return [n for n in post_order(*(f for _, f in functions)) if counts_sharing(n)]
 

@@ -11,7 +11,7 @@ from byoc_lab.errors import counted
 from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Expr
 
-KINDS = {  # by kind, in the order of the summary: its wording for "3 calls"
+KINDS = {  # by kind, in the order of the summary: the wording for a count such as "3 calls"
     "outlined": "{} moved into {}",
     "composed": "{} composed into {}",
     "moved": "{} moved into {}",
@@ -24,13 +24,13 @@ KINDS = {  # by kind, in the order of the summary: its wording for "3 calls"
     "operands": "operands of {} changed",
     "type": "types of {} changed",
 }
-BESIDE = {  # the wording for two modules of which neither was made from the other
+BESIDE = {  # the wording for two modules if neither was made from the other
     **KINDS,
     "outlined": "{} placed in {} instead",
     "composed": "{} placed in {} instead",
     "moved": "{} placed in {} instead",
 }
-MAX_PLACES = 3  # destinations that the summary names one by one
+MAX_PLACES = 3  # maximum number of destinations listed in the summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Change:
         "removed", "renamed" (a global function), "attribute", "constant" (another value),
         "operands" or "type" (checked type, or annotation).
     text: the difference in words. before, after: the node in both modules, None where it is in one.
-    noun: what the node is, such as "call". place: where it went ("@f"), for those that went.
+    noun: the kind of node, such as "call". place: the destination ("@f") of a moved node.
     """
 
     kind: str
@@ -81,7 +81,7 @@ def summary_of(changes: Sequence[Change], words: Mapping[str, str] = KINDS) -> s
 
 
 def _by_place(template: str, group: Sequence[Change]) -> list[str]:
-    """Counts for each destination; for all together if there are many."""
+    """The count for each destination; one count if there are many destinations."""
     places = list(dict.fromkeys(change.place for change in group))
     if len(places) <= MAX_PLACES:
         members = {place: [c for c in group if c.place == place] for place in places}

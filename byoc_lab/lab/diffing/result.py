@@ -35,8 +35,8 @@ class Diff(Shown):
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
 
-    lineage: gives what a trace knows of how `before` became `after`, when it is asked for. sides:
-    of the two modules, if other diffs have them too.
+    lineage: returns the origins of nodes that a trace recorded; called on demand. sides: the `Side`
+    of each module, if other diffs share them.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Diff(Shown):
         return patch_of(self.correspondence)
 
     def apply(self, mod: IRModule | Function) -> IRModule:
-        """The module that the diff makes of `mod`, structurally equal to `after`.
+        """Apply the diff to `mod`; the result is structurally equal to `after`.
 
         Raises DiffError unless `mod` is structurally equal to `before`.
         """
@@ -76,7 +76,7 @@ class Diff(Shown):
         """The summary, the changes, and what `apply` needs, constants included, as JSON.
 
         Raises DiffError for a module with free variables, and AttributeValueError for an attribute
-        that has no form in JSON.
+        that JSON cannot represent.
         """
         data = {
             "equal": self.equal,
@@ -88,8 +88,9 @@ class Diff(Shown):
 
     @staticmethod
     def from_json(text: str) -> Diff:
-        """The diff of `to_json`. It applies, and has its summary and changes; `apply` gives the
-        modules for a diff with rows. Raises DiffError for other text."""
+        """The diff that `to_json` wrote. It can be applied and has a summary and changes, but no
+        rows; for rows, diff a module with the result of `apply`. Raises DiffError for other
+        text."""
         return SavedDiff(text)
 
     def rows(self, show_types: bool = False) -> list[Row]:
@@ -119,7 +120,8 @@ class Diff(Shown):
 
 
 def as_module(obj: IRModule | Function, expected: str) -> IRModule:
-    """A module, or a function as the only one of a module. Raises PassError for anything else."""
+    """The module itself, or a module with the function as its only one. Raises PassError for
+    anything else."""
     obj = adopted(obj)
     if isinstance(obj, Function):
         return IRModule.unchecked(obj)
@@ -129,7 +131,7 @@ def as_module(obj: IRModule | Function, expected: str) -> IRModule:
 
 
 class SavedDiff(Diff):
-    """A diff that was read from JSON: it has no modules, so neither rows nor nodes."""
+    """A diff read from JSON: without modules, so without rows and nodes."""
 
     def __init__(self, text: str):
         try:
@@ -167,9 +169,9 @@ class SavedDiff(Diff):
 
 
 def apply(diff: Diff, mod: IRModule | Function) -> IRModule:
-    """The module that `diff` makes of `mod`: `apply(diff(a, b), a)` is structurally equal to b.
+    """Apply `diff` to `mod`: `apply(diff(a, b), a)` is structurally equal to b.
 
-    Raises DiffError unless `mod` is structurally equal to the module that the diff begins with.
+    Raises DiffError unless `mod` is structurally equal to the first module of the diff.
     """
     if not isinstance(diff, Diff):
         raise ArgumentError(f"apply takes a Diff and a module, found {type(diff).__name__}")

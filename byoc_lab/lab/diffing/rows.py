@@ -1,8 +1,7 @@
 """Alignment of the lines of two printed modules.
 
-Two lines are in one row if their nodes correspond, as far as the order of both texts allows. They
-are the same if their texts are, but for names, and what the names denote corresponds; so lines that
-are shown as the same are the same.
+Two lines are in one row if their nodes correspond, as far as the order of both texts allows. A row
+is "same" if both texts are equal except for names, and the nodes that the names denote correspond.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ class Row:
 
     @property
     def renames(self) -> bool:
-        """Whether both lines are the same and define variables under other names; numbers are no
-        names."""
+        """Whether both lines are equal but define variables with different names; numbered names do
+        not count."""
         if self.kind != "same" or self.before is None or self.after is None:
             return False
         return _names(self.before) != _names(self.after)
 
 
 def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
-    """The aligned lines of two texts. Functions that correspond are aligned, in the order of the
-    names of the second module; functions below the operator level come last."""
+    """The aligned lines of two texts. Corresponding functions are aligned, ordered by their names
+    in the second module; functions below the operator level are last."""
     left, right = _by_function(before), _by_function(after)
     blocks: list[tuple[str | None, str | None]] = [(None, None)]
     blocks += [(f, g) for f, g in found.functions.items()]
@@ -116,9 +115,8 @@ def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
 
 
 def _without_names(line: Line) -> tuple[str, int]:
-    """The text of a line, with a placeholder for each name, and the number of names with a sigil.
-    In another language than Relay names have none: they are those that the line is known to
-    contain."""
+    """The text of a line with a placeholder for each name, and the number of names with a sigil.
+    Languages other than Relay have no sigils; the names of the line are then given."""
     text, count = _NAME.subn("%", line.text)
     own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
     return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text, count
@@ -132,12 +130,12 @@ def _names(line: Line) -> list[str]:
 
 
 def _is_other_name(line: Line) -> bool:
-    """Whether a line only names the value of its node: `y = x`, `return x`."""
+    """Whether a line only renames the value of its node: `y = x`, `return x`."""
     return any(n is line.node for name, n in line.refs.items() if name != line.defines)
 
 
 def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
-    """Whether two lines of corresponding nodes have the same content."""
+    """Whether the lines of two corresponding nodes have the same content."""
     x, y = a.node, b.node
     assert x is not None and y is not None
     if a.text != b.text and _without_names(a) != _without_names(b):

@@ -11,7 +11,7 @@ from byoc_lab.relay.text.printer_lines import Line
 
 
 class Side:
-    """A module that no longer changes: its dataflow and its lines."""
+    """An unchanging module: its dataflow and its lines."""
 
     def __init__(self, module: IRModule):
         self.module = module
@@ -21,8 +21,7 @@ class Side:
         return Flow(self.module)
 
     def lines(self, show_types: bool) -> list[Line]:
-        """The lines of its text without a header and metadata, with type comments if
-        `show_types`."""
+        """The lines of its text without header and metadata, with type comments if `show_types`."""
         typed, untyped = self._printed
         return typed if show_types else untyped
 

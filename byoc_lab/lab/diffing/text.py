@@ -1,4 +1,4 @@
-"""A diff as text: the summary, then the lines that changed with some context."""
+"""A diff as text: the summary, then the changed lines with some context."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byoc_lab.lab.diffing.rows import Row
 from byoc_lab.relay.text.printer_lines import Line
 
 CONTEXT = 3
-MAX_LINES = 400  # lines in the text of a diff; `Diff.rows` has all of them
+MAX_LINES = 400  # maximum number of lines in the text of a diff; `Diff.rows` has all
 
 
 def text_of(summary: str, rows: Sequence[Row]) -> str:
@@ -24,7 +24,7 @@ def text_of(summary: str, rows: Sequence[Row]) -> str:
 
 
 def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
-    """For each row whether it is shown: a change, or among `context` rows around one."""
+    """For each row, whether it is shown: it is a change, or within `context` rows of one."""
     changes = [_differs(row) for row in rows]
     shown = list(changes)
     last = -context - 1
@@ -41,7 +41,7 @@ def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
 
 
 def _differs(row: Row) -> bool:
-    """Whether the text shows both lines of a row."""
+    """Whether the text shows both lines of a row separately."""
     return row.kind != "same" or row.renames
 
 
@@ -51,8 +51,8 @@ def _skipped_text(count: int) -> str:
 
 
 def changed_lines(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[tuple[str, Line | None]]:
-    """Rows as lines with + and -, with `context` unchanged lines around each change; beside each
-    the line of the result that it shows."""
+    """Rows as lines with + and -, with `context` unchanged lines around each change; each is paired
+    with the line of the result that it shows."""
     skipped = 0
     for row, shown in zip(rows, near_changes(rows, context), strict=True):
         if not shown:

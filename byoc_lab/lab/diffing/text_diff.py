@@ -1,4 +1,4 @@
-"""`diff`, and differences between modules of which at least one is known as text only."""
+"""`diff`, and differences between modules if at least one is known only as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from byoc_lab.relay.text.printer_lines import Line
 
 def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
     """The structural difference between two modules or functions, ignoring renumbering; the
-    difference of the texts if one of them is known as text only."""
+    difference of their texts if one of them is known only as text."""
     expected = "diff takes two modules or functions"
     return diff_of(as_module(before, expected), as_module(after, expected))
 
@@ -37,7 +37,7 @@ def diff_of(
 
 
 class TextDiff(Diff):
-    """A difference line by line. It has rows and a summary, and no changes of nodes; it cannot be
+    """A line-by-line difference. It has rows and a summary, but no changes of nodes; it cannot be
     applied or written as JSON (DiffError)."""
 
     @cached_property
@@ -59,12 +59,12 @@ class TextDiff(Diff):
         raise DiffError(f"a difference of texts {what}: {mod.reason}")
 
     def rows(self, show_types: bool = False) -> list[Row]:
-        """The aligned lines of both texts, as they were found."""
+        """The aligned lines of both texts."""
         return list(_aligned(_lines(self.before), _lines(self.after)))
 
     @cached_property
     def changes(self) -> list[Change]:
-        """None: what changed in the graph is not known."""
+        """None: the changes of the graph are not known."""
         return []
 
     @property
@@ -80,8 +80,8 @@ class TextDiff(Diff):
 
 
 def text_of_module(mod: IRModule) -> str:
-    """The text of a module: the text that it was parsed from, if that is a single one; else its
-    printed text."""
+    """The text of a module: its source text if it was parsed from a single text, else its printed
+    text."""
     if isinstance(mod, UnparsedModule):
         return mod.text
     sources = list(mod.source_map.source_map.values())
@@ -103,7 +103,7 @@ def _aligned(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Row]:
 
 
 def _keys(lines: Sequence[Line]) -> Iterator[tuple[Any, ...]]:
-    """Each line with the number of equal lines before it."""
+    """Each line with the number of earlier equal lines."""
     seen: Counter[str] = Counter()
     for line in lines:
         yield line.text, seen[line.text]

@@ -1,6 +1,5 @@
-"""Correspondence of global functions, and of nodes that only pass a value on (see `flow`).
-
-These follow from the correspondence of real nodes.
+"""Correspondence of global functions and of wrappers (see `flow`), derived from the correspondence
+of real nodes.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Partners(Protocol):
 def pair_functions(found: Partners) -> dict[str, str]:
     """The names of corresponding global functions, which are paired with their parameters.
 
-    Functions of one name correspond, unless the nodes of each went to, or came from, functions of
-    other names; others correspond where most nodes of each are in the other.
+    Functions of one name correspond, unless their nodes moved to, or came from, functions with
+    other names. Functions with different names correspond if most nodes of each are in the other.
     """
     before, after = found.before, found.after
     votes: Counter[tuple[str, str]] = Counter()
@@ -52,7 +51,7 @@ def pair_functions(found: Partners) -> dict[str, str]:
             votes[before.home[x], after.home[y]] += 1
     chosen: dict[str, str] = {}
     source: dict[str, str] = {}
-    for (f, g), _ in votes.most_common():  # the largest numbers first
+    for (f, g), _ in votes.most_common():  # the largest counts first
         chosen.setdefault(f, g)
         source.setdefault(g, f)
     mutual = {f: g for f, g in chosen.items() if source.get(g) == f}
@@ -76,14 +75,14 @@ def pair_functions(found: Partners) -> dict[str, str]:
 
 
 def pair_wrappers(found: Partners) -> None:
-    """Pair annotations, lets, function literals and so on that pass corresponding values on: those
-    in one place of corresponding users first, then in order: calls of corresponding globals, then
-    calls of literals and calls of globals among themselves, before a literal may have become a
-    global."""
+    """Pair wrappers of corresponding values (annotations, lets, function literals and so on). First
+    pair wrappers at the same operand of corresponding users. Then pair in order: calls of
+    corresponding globals, calls of literals, calls of globals, and at last calls of a literal with
+    calls of a global."""
 
     def callee(node: Expr, flow: Flow) -> Hashable:
         if not (isinstance(node, Call) and isinstance(node.op, GlobalVar)):
-            return node  # like no other
+            return node  # unlike any other
         name = node.op.name_hint
         return found.functions.get(name, name) if flow is found.before else name
 
@@ -148,12 +147,12 @@ def _pair(found: Partners, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) ->
 
 
 def _same_let(x: Expr, y: Expr) -> bool:
-    """Whether two lets bind variables of one name: the value of one may have changed."""
+    """Whether two lets bind variables with the same name; the value may have changed."""
     return isinstance(x, Let) and isinstance(y, Let) and x.var.name_hint == y.var.name_hint
 
 
 def _same_field(found: Partners, x: Expr, y: Expr) -> bool:
-    """Whether two projections take one field of corresponding tuples, whose value may differ."""
+    """Whether two projections take the same field of corresponding tuples; the value may differ."""
     return (
         isinstance(x, TupleGetItem)
         and isinstance(y, TupleGetItem)
@@ -167,7 +166,7 @@ def _is_wrapper(flow: Flow, node: Expr) -> bool:
 
 
 def passed_on(flow: Flow, node: Expr) -> Expr:
-    """The real node that a wrapper is about: for a let the value that it binds."""
+    """The real node that a wrapper concerns: for a let, the bound value."""
     if isinstance(node, Let):
         return flow.value[node.value]
     return flow.value[node.body] if isinstance(node, Function) else flow.value[node]

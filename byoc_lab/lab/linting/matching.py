@@ -38,7 +38,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 @dataclass(frozen=True, eq=False)
-class Escape:
+class EscapingValue:
     """A match that is not made: `value`, inside it, has a `user` outside. entry: its name."""
 
     entry: str
@@ -108,7 +108,7 @@ class Experiment:
             passes = [SimplifyInference(), FoldConstant(), FoldScaleAxis()]
             return self._gained(Sequential(passes)(self.mod))
 
-    def escapes(self) -> Iterator[Escape]:
+    def escapes(self) -> Iterator[EscapingValue]:
         """The matches that a user outside prevents, if a call inside stays on the host.
 
         Only for modules that the passes before MergeComposite leave as they are.
@@ -207,9 +207,9 @@ def _calls_in(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> list[Expr]
     return sorted(calls, key=graph.index.__getitem__)
 
 
-def _escape(name: str, root: Expr, inside: list[Expr], graph: IndexedGraph) -> Escape | None:
+def _escape(name: str, root: Expr, inside: list[Expr], graph: IndexedGraph) -> EscapingValue | None:
     for value in inside:
         for user in graph.outputs[value] if value is not root else ():
             if user not in inside and not graph.dominates(root, user):
-                return Escape(name, value, user)
+                return EscapingValue(name, value, user)
     return None

@@ -1,4 +1,5 @@
-"""The smallest module for which a predicate holds, and the nearest one for which it does not."""
+"""Finds the smallest module for which a predicate holds, and the nearest one for which it does
+not."""
 
 from byoc_lab.lab.reducing.named import KINDS, NamedPredicate, predicate_named
 from byoc_lab.lab.reducing.reducer import reduce

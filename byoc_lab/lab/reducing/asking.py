@@ -1,4 +1,5 @@
-"""Asking a predicate about modules: each once, within a budget, with the answers in a file."""
+"""`Asker`: asks a predicate about modules, each module once, within a budget, with the answers in a
+file."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from byoc_lab.containment.children import ChildError
-from byoc_lab.containment.guarded import Guard
+from byoc_lab.containment.guarded import WorkerProcess
 from byoc_lab.errors import ArgumentError, ByocLabError, InputError, ReductionError
 from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.lab.checking.progress import Progress
@@ -38,10 +39,10 @@ class Exhausted(Exception):
 class Asker:
     """A predicate with its answers.
 
-    calls: how many modules were asked about; an answer from the file counts, so that a search that
-    is resumed is the same as one that was not interrupted. raised: for how many the predicate
-    raised a ByocLabError, or ended its process, which means that it does not hold.
-    guarded: the predicate runs in a separate process.
+    calls: the number of modules that were asked about. An answer from the file counts, so that a
+    resumed search gives the same result as an uninterrupted one. raised: the number of modules for
+    which the predicate raised a ByocLabError or ended its process, which means that it does not
+    hold. guarded: whether the predicate runs in a separate process.
     """
 
     def __init__(
@@ -54,13 +55,13 @@ class Asker:
         progress: Progress,
         guarded: bool = False,
     ):
-        self._guard = Guard() if guarded else None
+        self._guard = WorkerProcess() if guarded else None
         self.predicate, self.name = predicate, name
         self.budget, self.seconds = budget, seconds
         self.progress = progress
         self.calls = self.raised = 0
         self._answers: dict[str, str] = {}
-        self._known: dict[str, str] = {}  # answers of the file that were not used yet
+        self._known: dict[str, str] = {}  # unused answers from the file
         self._state = None if state is None else path_of(state)
         self._began = time.process_time()
         self._digests: WeakKeyDictionary[Constant, bytes] = WeakKeyDictionary()
@@ -68,8 +69,8 @@ class Asker:
     def begin(self, mod: IRModule, table: Table | None) -> None:
         """Read the answers of an earlier search for this module, or begin a new file.
 
-        Raises ArgumentError for a predicate that a separate process cannot receive, InputError for
-        a file of another search, and OSError.
+        Raises ArgumentError if the predicate cannot be sent to a separate process, InputError if
+        the file belongs to a different search, and OSError.
         """
         if self._guard is not None:
             self._check_sendable(table)
@@ -140,7 +141,7 @@ class Asker:
                 return self._asked_apart(self._guard, given)
             return _said(self.predicate(*given))
         except ByocLabError:
-            if not self._answers:  # the first answer, for the given module
+            if not self._answers:  # the first answer is for the given module
                 raise
             return RAISED
         except Exception as error:
@@ -152,9 +153,9 @@ class Asker:
                 mod,
             ) from error
 
-    def _asked_apart(self, guard: Guard, given: tuple[Any, ...]) -> str:
+    def _asked_apart(self, guard: WorkerProcess, given: tuple[Any, ...]) -> str:
         """The answer of a separate process. If the process crashes or does not end, the predicate
-        does not hold, unless it is a predicate with a name that asks for this crash."""
+        does not hold, unless it is a named predicate that asks for this crash."""
         try:
             sent = pickle.dumps((self.predicate, given))
             answer, reason = guard.call(_answer, sent, time_limit=CALL_LIMIT)
@@ -176,7 +177,7 @@ class Asker:
             raise Exhausted
 
     def key(self, mod: IRModule, table: Table | None) -> str:
-        """A hash of the content of a module and of a table."""
+        """A hash of the content of a module and a table."""
         made = hashlib.sha256(mod.astext(show_meta_data=False).encode("utf-8", "replace"))
         for func in mod.functions.values():
             for node in post_order(func.body):
@@ -195,15 +196,16 @@ class Asker:
 
 
 def _said(answer: object) -> str:
-    """What an answer says. Raises TypeError for a text, which would count as "yes"."""
+    """The meaning of an answer. Raises TypeError for a text, which Python would treat as true."""
     if isinstance(answer, str):
         raise TypeError(f"expected True or False, found the text {answer!r:.80}")
     return HOLDS if answer else FAILS
 
 
 def _answer(sent: bytes) -> tuple[str, str]:
-    """The answer of a predicate, and the message of a ByocLabError, for another process. sent: the
-    predicate and its arguments; the predicate may ask for what this process lacks."""
+    """Computes in the separate process the answer of a predicate, and the message of a
+    ByocLabError. sent: the predicate and its arguments; the predicate may need names that this
+    process lacks."""
     try:
         predicate, given = pickle.loads(sent)
         return _said(predicate(*given)), ""
@@ -216,7 +218,8 @@ def _is_in_main(predicate: Predicate) -> bool:
 
 
 def _code_digest(predicate: Predicate) -> str:
-    """A hash of the code of a function, which may change between two searches; "" for others."""
+    """A hash of the code of a function, which may change between two searches; "" for other
+    predicates."""
     made = hashlib.sha256()
     todo: list[Any] = [getattr(predicate, "__code__", None)]
     while todo:
@@ -224,7 +227,7 @@ def _code_digest(predicate: Predicate) -> str:
         if isinstance(item, CodeType):
             made.update(item.co_code + repr(item.co_names).encode())
             todo += item.co_consts
-        elif isinstance(item, frozenset):  # the order of its elements differs between processes
+        elif isinstance(item, frozenset):  # the order of set elements differs between processes
             made.update(repr(sorted(map(repr, item))).encode())
         else:
             made.update(repr(item).encode())

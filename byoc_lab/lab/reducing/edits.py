@@ -26,14 +26,14 @@ from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.ir.visit import post_order, with_mapped_parts
 
 COMPOSITE = (Call, Tuple, TupleGetItem, Let, If, Match, RefCreate, RefRead, RefWrite)
-"""Nodes that compute something; the others are leaves and functions."""
+"""Nodes that compute a value; all other nodes are leaves and functions."""
 
 Replaced = Mapping[Expr, "Expr | None"]
-"""What is in the place of a node: an expression, or None for a new parameter of its type."""
+"""The replacement of a node: an expression, or None for a new parameter of its type."""
 
 
 def composites(mod: IRModule) -> list[Expr]:
-    """The nodes of a module that compute something, operands first, function by function."""
+    """The nodes of a module that compute a value, operands first, function by function."""
     found: dict[Expr, None] = {}
     for func in mod.functions.values():
         found.update((n, None) for n in post_order(func.body) if isinstance(n, COMPOSITE))
@@ -46,8 +46,8 @@ def may_be_parameter(node: Expr) -> bool:
 
 
 def operands(node: Expr) -> Iterator[Expr]:
-    """The values that a node can be replaced by if their type is right: its operands, also
-    those in tuples."""
+    """The values that may replace a node if their types are equal: its operands, including fields
+    of tuples."""
     if isinstance(node, Call):
         direct: Sequence[Expr] = node.args
     elif isinstance(node, TupleGetItem) and isinstance(node.tuple_value, (Call, Tuple)):
@@ -66,7 +66,7 @@ def operands(node: Expr) -> Iterator[Expr]:
 
 
 def bypasses(node: Expr) -> list[Expr]:
-    """The operands of a typed node that have its type, each once; those that compute something
+    """The operands of a typed node that have its type, without duplicates; computed operands
     first."""
     ty = node.checked_type
     same = dict.fromkeys(p for p in operands(node) if p.checked_type == ty)
@@ -74,7 +74,7 @@ def bypasses(node: Expr) -> list[Expr]:
 
 
 def has_type(node: Expr) -> bool:
-    """Whether a node is a value with a type; operators and globals are not."""
+    """Whether a node is a typed value; operators and globals are not."""
     return isinstance(node, (*COMPOSITE, Var, Constant))
 
 
@@ -85,13 +85,12 @@ def edited(
     *,
     keep: bool = False,
 ) -> IRModule:
-    """A module with nodes replaced.
+    """A module with replaced nodes.
 
-    bodies: other expressions as the bodies of functions. Where the body of a function that nothing
-    calls is replaced by None, the function returns the values below it. Variables that become free
-    are parameters: of the function, and of its callers; a function literal that is called gets them
-    from its call.
-    keep: parameters and functions that are not used any more stay.
+    bodies: new bodies of functions. If the body of a function without callers is replaced by None,
+    the function returns the operands of the body. Variables that become free turn into parameters
+    of the function and of its callers; a called function literal gets them from its call. keep:
+    whether unused parameters and functions are kept.
     """
     edit = _Edit(mod, replaced, keep)
     for gv in _callees_first(mod):
@@ -110,10 +109,10 @@ class _Edit:
         self.mod, self.replaced, self.keep = mod, replaced, keep
         self.done: dict[GlobalVar, Function] = {}
         self.callees = {g for func in mod.functions.values() for g in _called(func)}
-        self.kept: dict[GlobalVar, list[int]] = {}  # positions of parameters that calls pass on
+        self.kept: dict[GlobalVar, list[int]] = {}  # positions of parameters that calls still pass
         self.added: dict[GlobalVar, list[Var]] = {}
         self.fresh: dict[Expr, Var] = {}
-        self.outer: dict[Var, Var] = {}  # parameters of literals: what their calls pass
+        self.outer: dict[Var, Var] = {}  # parameters of literals, with the arguments of their calls
         self.literals: dict[Expr, tuple[Function, list[int], list[Var]]] = {}
         self.names = {v.name_hint for func in mod.functions.values() for v in func.params}
 
@@ -130,7 +129,7 @@ class _Edit:
                 params.setdefault(mapped, n)
         added = [v for v in used if v not in params]
         self.kept[gv], self.added[gv] = list(params.values()), added
-        # The result of a function that calls others may have another type now.
+        # The result type of a function that calls others may have changed.
         same = new is func.body and tuple(params) == func.params and not _called(func)
         self.done[gv] = (
             func
@@ -139,7 +138,7 @@ class _Edit:
         )
 
     def outputs(self, body: Expr, memo: dict[Expr, Expr]) -> Expr:
-        """The new body: if it is replaced by a parameter, the values below it."""
+        """The new body: the operands of the old body, if that is replaced by a parameter."""
         if body not in self.replaced or self.replaced[body] is not None:
             return self.rebuilt(body, memo)
         seen: set[Expr] = set()
@@ -196,8 +195,8 @@ class _Edit:
         return Var(f"p{number}", ty)  # type: ignore[arg-type]
 
     def adapted(self, old: Expr, new: Expr) -> Expr:
-        """A call with the arguments that its function takes now; a function with the result that
-        it has now."""
+        """A call with the arguments that its function now takes; a function with its new result
+        type."""
         if isinstance(new, Function) and new is not old:
             return new.replace(ret_type=None)
         if not isinstance(new, Call):
@@ -216,7 +215,7 @@ class _Edit:
         return new
 
     def literal(self, func: Function) -> tuple[Function, list[int], list[Var]]:
-        """A function literal that captures its free variables, the parameters that stay, and the
+        """A function literal that captures its free variables; its parameters are the kept and the
         new ones."""
         if func not in self.literals:
             used = free_vars(func.body)
@@ -228,7 +227,7 @@ class _Edit:
         return self.literals[func]
 
     def passed(self, inner: Var) -> Var:
-        """The variable that a caller passes for a new parameter of its callee."""
+        """The variable that a caller passes to a new parameter of its callee."""
         if inner not in self.outer:
             ty = inner.type_annotation
             self.outer[inner] = self.variable(ty if ty is not None else inner.checked_type)

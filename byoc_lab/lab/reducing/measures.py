@@ -24,11 +24,10 @@ def operator_calls(mod: IRModule) -> int:
 
 
 def size_of(mod: IRModule) -> Size:
-    """The size of a module: of two modules the one with the smaller tuple is smaller.
+    """The size of a module, as a tuple; a smaller tuple means a smaller module.
 
-    Operator calls come first, then other nodes, functions and leaves, constants that are tensors,
-    the elements of parameters and constants, and last attributes and values that are not the
-    simplest.
+    In order: operator calls, other nodes, functions and leaves, tensor constants, the elements of
+    parameters and constants, and last the attributes and values that could be simpler.
     """
     calls = nodes = leaves = tensors = elements = attributes = values = 0
     for func in mod.functions.values():
@@ -56,7 +55,7 @@ def size_of(mod: IRModule) -> Size:
 
 
 def chosen_attributes(call: Call) -> list[str]:
-    """The attributes of a call that do not have their default."""
+    """The attributes of a call that differ from their defaults."""
     if call.attrs is None or call.attrs.schema is None:
         return []
     fields = call.attrs.schema.by_name
@@ -72,7 +71,7 @@ def _is_required(default: object) -> bool:
 
 
 def extents(ty: Type | None) -> list[int]:
-    """The fixed dimension sizes in a type of tensors."""
+    """The fixed dimension sizes in a tensor type or a tuple of them."""
     if isinstance(ty, TensorType):
         return [int(n) for n in ty.shape if isinstance(n, int)]
     if isinstance(ty, TupleType):
@@ -81,7 +80,8 @@ def extents(ty: Type | None) -> list[int]:
 
 
 def _elements(leaf: Expr) -> int:
-    """The sum of the dimension sizes: the product would make a small change of one invisible."""
+    """The sum of the dimension sizes; in a product, a small change of one size would be
+    invisible."""
     if isinstance(leaf, Constant):
         return sum(leaf.data.shape)
     assert isinstance(leaf, Var)
@@ -97,8 +97,8 @@ def _complexity(constant: Constant) -> int:
 
 
 def distance(a: IRModule, b: IRModule) -> int:
-    """The number of nodes, with their types and attributes, and of edges between operators, that
-    only one of two modules has."""
+    """The number of nodes (with types and attributes) and of edges between operators that only one
+    of two modules has."""
     one, two = _labels(a), _labels(b)
     return (one - two).total() + (two - one).total()
 

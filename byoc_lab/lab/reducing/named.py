@@ -1,4 +1,4 @@
-"""Predicates with names: what `reduce` and the command line can be asked to keep."""
+"""Named predicates: the properties that `reduce` and the command line can preserve."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class NamedPredicate:
     """A predicate that is written as text: `kind:what`, such as "finding:BYL013".
 
     target: the name of the back end. pipeline: the passes that run on the module: the name of a
-    pipeline, or names of passes, separated by commas; None: those of the back end, and for a
-    finding none. imports: modules and files that register what it names.
+    pipeline, or pass names separated by commas. None: the passes of the back end, or no passes for
+    a finding. imports: modules and files that register the names it uses.
     """
 
     text: str
@@ -51,7 +51,8 @@ class NamedPredicate:
         return KINDS[self.kind].found(self, mod) is not None
 
     def said(self, mod: IRModule) -> str:
-        """The finding, error, report or explanation that makes it hold; "" if it does not."""
+        """The finding, error, report or explanation that proves that it holds; "" if it does not
+        hold."""
         found = KINDS[self.kind].found(self, mod)
         if isinstance(found, Exception):
             return f"{type(found).__name__}: {found}"
@@ -62,7 +63,7 @@ class NamedPredicate:
         given = [f"{n}={v}" for n, v in (("target", self.target), ("pipeline", self.pipeline)) if v]
         return f"{self.text} ({', '.join(given)})" if given else self.text
 
-    def __reduce__(self) -> tuple[Any, ...]:  # another process may lack the back end
+    def __reduce__(self) -> tuple[Any, ...]:  # a separate process may lack the back end
         return _named, (self.text, self.target, self.pipeline, self.imports)
 
     def is_crash(self, reason: str) -> bool:
@@ -72,7 +73,7 @@ class NamedPredicate:
 
     @property
     def uses(self) -> list[str]:
-        """The back ends and the pipeline that it asks by their names."""
+        """The names of the back ends and the pipeline that it uses."""
         asks = "[on BACKEND]" in KINDS[self.kind].form
         members = (self.pipeline or "").split(",")
         pipelines = [name for m in members if (name := m.strip()) not in pass_names()]
@@ -81,7 +82,7 @@ class NamedPredicate:
 
     @property
     def arguments(self) -> str:
-        """The arguments of `predicate_named` that make it."""
+        """The arguments of `predicate_named` that create it."""
         given = [repr(self.text)]
         if self.target is not None:
             given.append(f"target={self.target!r}")
@@ -93,8 +94,8 @@ class NamedPredicate:
 
     @property
     def backend(self) -> str:
-        """The name of the back end to ask: "... on BACKEND", that of `target`, or the first that
-        the pipeline annotates for."""
+        """The name of the back end to ask: from "... on BACKEND", else `target`, else the first
+        target that the pipeline annotates."""
         return self._asked_about[1] or self.target or self._annotated_for or DEFAULT_TARGET
 
     @property
@@ -111,7 +112,7 @@ class NamedPredicate:
 
     @property
     def _asked_about(self) -> tuple[str, str]:
-        """The subject, and the back end that the text names or ""."""
+        """The subject, and the back end that the text names, else ""."""
         if "[on BACKEND]" not in KINDS[self.kind].form:
             return self.what, ""
         subject, _, backend = self.what.partition(" on ")
@@ -119,11 +120,11 @@ class NamedPredicate:
 
     @property
     def passes(self) -> str | list[str] | None:
-        """The pipeline by its name, or the names of its passes."""
+        """The name of the pipeline, or the names of its passes."""
         return None if self.pipeline is None else _members(self.pipeline)
 
     def passed(self, mod: IRModule) -> IRModule:
-        """The module after the passes."""
+        """The module after the passes have run."""
         members = _members(self.pipeline or self.backend)
         with PassContext(opt_level=3):
             if isinstance(members, str):
@@ -134,7 +135,7 @@ class NamedPredicate:
 
 
 def _members(pipeline: str) -> str | list[str]:
-    """The name of a pipeline, or names of passes. Raises UnknownNameError."""
+    """The name of a pipeline, or pass names. Raises UnknownNameError."""
     names = [part.strip() for part in pipeline.split(",")]
     if pipeline not in pipeline_names() and all(name in pass_names() for name in names):
         return names
@@ -213,8 +214,8 @@ def _known_cause(asked: NamedPredicate) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predicate: its form, its meaning, what makes it hold for a module (None if it does
-    not), and the check of the text after the colon."""
+    """A kind of predicate: its form, its meaning, a function that returns the evidence for a module
+    (None if it does not hold), and the check of the text after the colon."""
 
     form: str
     says: str
@@ -264,8 +265,8 @@ def predicate_named(
 
     imports: names of modules and files (.py) to import, which register back ends and pipelines.
 
-    Raises ArgumentError for a text of another form, UnknownNameError for a rule, operator, back end
-    or pipeline that does not exist, and PlugInError for code that cannot be imported.
+    Raises ArgumentError for a text in none of these forms, UnknownNameError for an unknown rule,
+    operator, back end or pipeline, and PlugInError for code that cannot be imported.
     """
     for code in imports:
         import_code(code)

@@ -34,37 +34,36 @@ def reduce(
     progress: Listener | None = None,
     guarded: bool = False,
 ) -> Reduction:
-    """Find the smallest module for which `predicate` holds, and the nearest for which it does not.
+    """Find the smallest module for which `predicate` holds, and the nearest one for which it does
+    not.
 
     mod: a module or function with the problem. predicate: a function of a typed module, or the name
         of one, such as "finding:BYL013", "wrong:dnnl" or "not-offloaded:nn.conv2d on dnnl"
-        (`byoc_lab.lab.reducing.KINDS` lists them; `predicate_named` there makes one that imports
-        code, too). A ByocLabError that a function raises for a
-        smaller module means that it does not hold; any other exception ends the search.
-    table: a pattern table, which is made smaller, too: entries, checks and parts of patterns are
-        dropped. The predicate is then a function of a module and a table.
-    target, pipeline: the back end, and the pipeline if it is not that of the back end, of a
-        predicate with a name. A pipeline is named, or lists names of passes, separated by commas.
-        Without a target, it is the one that the pipeline annotates for, or dnnl.
-    budget: how often the predicate may be asked. seconds: of processor time that may be used; by
-        default there is no limit, and the result depends on nothing but the arguments.
-    state: a file that receives each answer. If it has answers of the same search, which was
-        interrupted, these are not asked for again.
-    progress: is called with a `Moment` for each call of the predicate; None: work of more than a
-        second shows a line on a terminal or in a notebook.
+        (`byoc_lab.lab.reducing.KINDS` lists them; `predicate_named` there creates a predicate that
+        imports code, too). A ByocLabError that a function raises for a smaller module means that it
+        does not hold; any other exception ends the search.
+    table: a pattern table to reduce, too: entries, checks and parts of patterns are dropped. The
+    predicate is then a function of a module and a table. target, pipeline: only for named
+    predicates: the back end, and the pipeline if it is not the back end's. A pipeline is a name, or
+    pass names separated by commas. The default target is the one that the pipeline annotates, or
+    dnnl. budget: the maximum number of calls of the predicate. seconds: the maximum processor time;
+    without this limit, the result depends only on the arguments. state: a file that receives each
+    answer. After an interruption, the same search reuses these answers.
+    progress: is called with a `ProgressUpdate` for each call of the predicate; None: if the work
+        takes more than a second, a line on a terminal or in a notebook shows it.
 
-    guarded: the predicate runs in a separate process, which imports it by its name. For a module
-        that crashes this process, or for which the predicate does not end within 120 s of processor
-        time, the predicate does not hold, and the search continues. "crash:SIGSEGV" holds for a
-        module that crashes the process in this way.
+    guarded: whether the predicate runs in a separate process, which imports it by its name. If a
+    module crashes this process, or the predicate does not end within 120 s of processor time, the
+    predicate does not hold, and the search continues. "crash:SIGSEGV" holds for a module that
+    crashes the process with this signal.
 
-    Every module that the predicate is asked about has types. The result is the same for the same
-    arguments. Calls, branches, parameters, results, functions, lets, dimension sizes, constants and
-    attributes are made fewer, smaller or simpler, until no single change is left.
+    Every module that the predicate receives is typed. Equal arguments give equal results. Calls,
+    branches, parameters, results, functions, lets, dimension sizes, constants and attributes are
+    removed, shrunk or simplified until no single change is left.
 
     Raises ArgumentError and UnknownNameError for wrong arguments, InputError if the predicate does
-    not hold for `mod`, ReductionError for an exception of the predicate, and what type inference
-    raises for `mod`.
+    not hold for `mod`, ReductionError for an exception of the predicate, and the errors of type
+    inference for `mod`.
     """
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
@@ -101,7 +100,7 @@ def reduce(
 
 
 def _searched(typed: IRModule, asker: Asker, table: Table | None) -> tuple[Search, bool]:
-    """The search when it has ended, and whether no single change is left."""
+    """The finished search, and whether no single change is left."""
     asker.begin(typed, table)
     if not asker.holds(typed, "the module as it was given", table):
         raise InputError(

@@ -24,12 +24,12 @@ from byoc_lab.relay.ir.module import IRModule
 class Reduction:
     """The smallest module for which a predicate holds, and the nearest one for which it does not.
 
-    module: the smallest module that was found. passing: of the smaller modules that were tried at
-    the end, the nearest one for which the predicate does not hold; None if it holds for all.
-    original: the module that was given. steps: the changes that led to `module`, in words. calls:
-    how often the predicate was asked. raised: how often it raised a ByocLabError, which means that
-    it does not hold. minimal: whether no single change is left; false if the budget was used up.
-    table: the smallest pattern table, if one was given.
+    module: the smallest module that was found. passing: the module nearest to it, among the smaller
+    modules tried last, for which the predicate does not hold; None if it holds for all of them.
+    original: the given module. steps: the changes that led to `module`, in words. calls: the number
+    of calls of the predicate. raised: the number of calls that raised a ByocLabError, which means
+    that it does not hold. minimal: whether no single change is left; false if the budget was used
+    up. table: the smallest pattern table, if one was given.
     """
 
     name: str
@@ -49,11 +49,10 @@ class Reduction:
         return None if self.passing is None else diff(self.module, self.passing)
 
     def script(self) -> str:
-        """A Python script that shows that the predicate holds for the one module and not for the
-        other.
+        """A Python script that shows that the predicate holds for `module` and not for `passing`.
 
-        For a predicate with a name the script needs nothing else. A function is imported if that is
-        possible; otherwise the script has a marked place for it.
+        With a named predicate the script is complete. A function is imported if possible; otherwise
+        the script has a marked place for it.
         """
         return script_of(self.name, self.predicate, self.module, self.passing, self.table)
 

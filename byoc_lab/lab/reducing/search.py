@@ -1,14 +1,14 @@
-"""The search for the smallest module: large cuts first, then single ones, until none is left.
+"""The search for the smallest module: large cuts first, then single changes, until none is left.
 
-The idea is that of delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
-failure-inducing input", 2002), with cuts that a dataflow graph has. A beginning and an end of the
-nodes are found by halving; then chunks of them are replaced by parameters or by their operands,
-each time half as many nodes at once; then single nodes go, and types, constants and attributes get
-simpler, until a whole round changes nothing. Each candidate is typed and put to the predicate
-(`Asker`, which counts them), and becomes the current module if it holds: the result is always a
-module for which the predicate held, and the same each time.
+This is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
+2002) with cuts of a dataflow graph. A prefix and a suffix of the nodes are found by halving. Then
+chunks of nodes are replaced by parameters or by their operands, with half the chunk size each time.
+Then single nodes are removed, and types, constants and attributes simplified, until a whole round
+changes nothing. Each candidate is typed and given to the predicate (`Asker`, which counts the
+calls). It becomes the current module if the predicate holds. So the predicate always holds for the
+result, and the search is deterministic.
 
-A round asks a few questions for each node that is left, which is why large cuts come first.
+A round calls the predicate a few times per remaining node, so large cuts come first.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
 MAX_OTHER_TYPES = 100
-"""In a module of more operators none is replaced by an operand of another type, and results are not
-added."""
+"""In a module with more operators, none is replaced by an operand of a different type, and no
+results are added."""
 
 Way = Callable[[Sequence[Expr]], Replaced]
 
@@ -44,7 +44,7 @@ class Search:
     """The search: the smallest module so far, `current`, for which a predicate holds, and the
     changes that led to it.
 
-    table: the smallest pattern table so far, if the predicate gets one. steps: the changes that
+    table: the smallest pattern table so far, if the predicate takes one. steps: the changes that
     were made, in words. refused: typed modules of the last round for which the predicate does not
     hold.
     """
@@ -60,7 +60,7 @@ class Search:
         """Search until no single change is left. Raises Exhausted at the end of the budget."""
         unused = edited(self.current, {})
         if not self.attempt("drop what is not used", unused) and size_of(unused) < self.size:
-            self.keep = True  # the predicate asks for a parameter or a function that is not used
+            self.keep = True  # the predicate needs an unused parameter or function
         self.large_cuts()
         while True:
             self.refused = []
@@ -83,7 +83,8 @@ class Search:
         return False
 
     def attempt(self, step: str, candidate: IRModule | None) -> bool:
-        """Make a module the current one if it has types, is smaller and the predicate holds."""
+        """Make a module the current one if it is well-typed and smaller, and the predicate
+        holds."""
         if candidate is None:
             return False
         try:
@@ -104,7 +105,8 @@ class Search:
         return self.attempt(step, edited(self.current, replaced, keep=self.keep))
 
     def large_cuts(self) -> None:
-        """Cut off beginnings, ends and chunks of the nodes, each half as large as before."""
+        """Cut off a prefix and a suffix of the nodes, then remove chunks, each time half as
+        large."""
         lets = all_lets_inlined(self.current)
         if lets:
             self.replace("inline all lets", lets)
@@ -116,7 +118,7 @@ class Search:
             size = min(size // 2, max(len(composites(self.current)) // 2, 1))
 
     def prefix(self) -> None:
-        """The shortest beginning of the nodes, by halving, whose last values are the results."""
+        """Find by halving the shortest prefix of the nodes; its last values become the results."""
         low, high = 0, len(composites(self.current))
         while high - low > 1:
             middle = (low + high) // 2
@@ -130,8 +132,8 @@ class Search:
                 low = middle
 
     def suffix(self) -> None:
-        """The shortest end of the nodes, by halving, whose operands are parameters."""
-        low, high = 0, len(composites(self.current))  # nodes at the end that are enough: high
+        """Find by halving the shortest suffix of the nodes; its operands become parameters."""
+        low, high = 0, len(composites(self.current))  # the last `high` nodes are enough
         while high - low > 1:
             middle = (low + high) // 2
             nodes = composites(self.current)
@@ -145,7 +147,7 @@ class Search:
                 low = middle
 
     def sweep(self, size: int, ways: Sequence[tuple[str, Way]]) -> None:
-        """Try to remove each chunk of `size` nodes, from the results to the parameters."""
+        """Try to remove each chunk of `size` nodes, from the results towards the parameters."""
         nodes = composites(self.current)
         stop = len(nodes)
         while stop > 0:
@@ -166,7 +168,8 @@ class Search:
         return len(chunk) == 1 and any(self.single(chunk[0]))
 
     def single(self, node: Expr) -> Iterator[bool]:
-        """Ways to remove one node: by each operand of its type; as a result by each operand."""
+        """Edits that remove one node: replace it by each operand of its type; replace a result by
+        each of its operands."""
         for other in self.others(node):
             yield self.replace(f"{node.summary()} by another operand", {node: other})
         for part in operands(node):
@@ -181,7 +184,7 @@ class Search:
                 yield self.fields(gv, node)
 
     def split(self, node: Expr, part: Expr) -> bool:
-        """A parameter in the place of a node, whose operand is one more result of @main."""
+        """Replaces a node by a parameter, and makes its operand an additional result of @main."""
         main = next((gv for gv in self.current.functions if gv.name_hint == "main"), None)
         if main is None or self.current[main].body is node:
             return False
@@ -190,8 +193,8 @@ class Search:
         return self.attempt(f"{node.summary()} by a parameter, and return its operand", candidate)
 
     def others(self, node: Expr) -> list[Expr]:
-        """The untried operands that could replace a node. In a small module, operands of other
-        types too: broadcasting may make them valid."""
+        """The untried operands that could replace a node; in a small module also operands of
+        different types, because broadcasting may make them valid."""
         same = bypasses(node)
         if self.size[0] > MAX_OTHER_TYPES:
             return same[1:]
@@ -227,8 +230,8 @@ class Search:
             self.each(changes)
 
     def each(self, changes: Callable[[IRModule, bool], Iterable[Change]]) -> None:
-        """Try the changes of one kind; after a change that holds, only the later ones of the new
-        module."""
+        """Try the changes of one kind. After a change that holds, continue with the later changes
+        of the new module."""
         position = 0
         while True:
             for n, (step, make) in enumerate(changes(self.current, self.keep)):

@@ -1,5 +1,5 @@
-"""Single changes that make a module simpler: of calls of functions, parameters, constants,
-attributes and shapes."""
+"""Single changes that simplify a module: function calls, parameters, constants, attributes and
+shapes."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from byoc_lab.relay.ir.variables import bound_by
 from byoc_lab.relay.ir.visit import contains, post_order, rebuild, users
 
 Change = tuple[str, Callable[[], IRModule | None]]
-"""A change in words, and what makes it."""
+"""A change in words, and the function that makes it."""
 
 MAX_AXES = 64
-"""With more axes of parameters and constants, they are not shrunk one by one."""
+"""With more axes of parameters and constants, axes are not shrunk one by one."""
 MAX_PAIRED_AXES = 24
-"""With more of them, they are not shrunk two by two."""
+"""With more axes, they are not shrunk in pairs."""
 
 
 def all_lets_inlined(mod: IRModule) -> Replaced:
-    """All lets by their values, but for recursive functions."""
+    """Replace all lets by their values, except recursive functions."""
     lets: dict[Expr, Expr | None] = {}
     for node in composites(mod):
         if isinstance(node, Let) and not _is_recursive(node):
@@ -52,7 +52,7 @@ def _is_recursive(let: Let) -> bool:
 
 
 def inline_each(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """A let by its value, and a call of a function by its body."""
+    """Replace one let by its value, or one function call by the function's body."""
     often = {gv: users(func.body) for gv, func in mod.functions.items()}
     for node in composites(mod):
         if isinstance(node, Let):
@@ -76,7 +76,7 @@ def inline_each(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def _copied(func: Function, call: Call) -> Expr:
-    """The body of a function, copied for a call with fresh variables."""
+    """The body of a function, copied with fresh variables for one call."""
     own: dict[Expr, Expr] = dict(zip(func.params, call.args, strict=True))
     for node in post_order(func.body):
         for v in bound_by(node):
@@ -90,7 +90,7 @@ def _edit(mod: IRModule, replaced: Replaced, keep: bool) -> Callable[[], IRModul
 
 
 def callee_alone(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """A function that @main calls in the place of @main."""
+    """Replace @main by a function that it calls."""
     main = next((gv for gv in mod.functions if gv.name_hint == "main"), None)
     for gv, func in mod.functions.items():
         if main is not None and gv is not main:
@@ -99,8 +99,8 @@ def callee_alone(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def drop_each(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Functions and parameters that are not used, attributes of functions and of the module, and
-    type definitions."""
+    """Drop unused functions and parameters, attributes of functions and of the module, and type
+    definitions."""
     if keep:
         for gv in mod.functions:
             rest = {g: f for g, f in mod.functions.items() if g is not gv}
@@ -141,7 +141,7 @@ def _without_type(mod: IRModule, header: Any) -> IRModule:
 
 
 def merge_parameters(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Replace one parameter by another one of the same type."""
+    """Replace a parameter by a different parameter of the same type."""
     for gv, func in mod.functions.items():
         if gv.name_hint != "main" and len(mod.functions) > 1:
             continue
@@ -160,7 +160,7 @@ def merge_parameters(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def simpler_constants(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Constants by parameters, scalars, zeros and ones."""
+    """Replace constants by parameters, scalars, zeros and ones."""
     found = _constants(mod)
     tensors = [c for c in found if c.data.shape]
     if len(tensors) > 1:
@@ -183,7 +183,7 @@ def _constants(mod: IRModule) -> list[Constant]:
 
 
 def default_attributes(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Attributes of calls with their defaults: all of a module, then one by one."""
+    """Reset attributes of calls to their defaults: all of a module, then one by one."""
     chosen = {n: names for n in composites(mod) if isinstance(n, Call) and n.op_name
               and (names := chosen_attributes(n))}  # fmt: skip
     if len(chosen) > 1:
@@ -205,7 +205,7 @@ def _with_defaults(call: Call, names: list[str]) -> Call:
 
 
 def plain_values(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """A function that is a value, such as an operand, by a parameter of the type of its results."""
+    """Replace a function used as a value, such as an operand, by a parameter of its result type."""
     for node in composites(mod):
         for part in node.parts():
             func = mod.functions.get(part) if isinstance(part, GlobalVar) else part
@@ -227,7 +227,7 @@ def fewer_fields(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def smaller_shapes(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Smaller dimension sizes: all equal ones together, with equal attributes; then single axes."""
+    """Reduce dimension sizes: all equal sizes together, with equal attributes; then single axes."""
     leaves = _leaves(mod)
     sizes = sorted({n for leaf in leaves for n in extents(leaf.checked_type) if n > 1})
     for new in (1, 2):
@@ -295,7 +295,7 @@ def _resize(
                 if isinstance(n, Call) and (new := _with_attributes(n, sizes)) is not None:
                     calls[n] = new
             if not calls:
-                return None  # the same as without attributes
+                return None  # as without attributes
             replaced |= calls
         return edited(mod, _free_types(mod, replaced), keep=keep)
 
@@ -303,7 +303,7 @@ def _resize(
 
 
 def _free_types(mod: IRModule, replaced: dict[Expr, Expr | None]) -> dict[Expr, Expr | None]:
-    """The same, with variables inside of functions that have no types: inference finds them."""
+    """Adds fresh untyped variables for the variables inside nodes; inference finds their types."""
     for node in composites(mod):
         for v in _bound(node):
             replaced.setdefault(v, Var(v.name_hint))
@@ -334,7 +334,7 @@ def _resized_type(ty: Type, sizes: Mapping[int, int]) -> Type:
 
 
 def _with_attributes(call: Call, sizes: Mapping[int, int]) -> Call | None:
-    """A call whose attributes have the new sizes; None if none of them has an old one."""
+    """A call whose attributes have the new sizes; None if no attribute has an old size."""
     if call.attrs is None or call.attrs.schema is None:
         return None
     changed = {

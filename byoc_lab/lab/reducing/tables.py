@@ -1,4 +1,4 @@
-"""Smaller pattern tables: fewer entries, without checks, with simpler patterns."""
+"""Smaller pattern tables: fewer entries, fewer checks, simpler patterns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def checked_table(table: Any) -> Table:
 
 
 def table_size(table: Table) -> tuple[int, int, int]:
-    """Entries, parts of patterns that are not wildcards, and checks."""
+    """The size of a table: the number of entries, of pattern parts other than wildcards, and of
+    checks."""
     parts = sum(
         not isinstance(part, WildcardPattern)
         for entry in table
@@ -47,13 +48,13 @@ def table_size(table: Table) -> tuple[int, int, int]:
 
 
 def table_text(table: Table) -> str:
-    """The entries, one a line."""
+    """The entries, one per line."""
     lines = (f"{e[0]}: {e[1]!r}{' (with a check)' if len(e) > 2 else ''}" for e in table)
     return "\n".join(lines)
 
 
 def smaller_tables(table: Table) -> Iterator[tuple[str, Table]]:
-    """Tables that are one change smaller, each with the change in words; large ones first."""
+    """Tables that are smaller by one change, each with the change in words; large changes first."""
     yield from fewer_entries(table)
     for n, entry in enumerate(table):
         name, pattern, *check = entry
@@ -64,7 +65,7 @@ def smaller_tables(table: Table) -> Iterator[tuple[str, Table]]:
 
 
 def fewer_entries(table: Table) -> Iterator[tuple[str, Table]]:
-    """Without a half, a quarter, ... of the entries, and without each one."""
+    """Drop half, a quarter, ... of the entries, and each single entry."""
     size = len(table) // 2
     while size > 1:
         for start in range(0, len(table), size):
@@ -75,7 +76,7 @@ def fewer_entries(table: Table) -> Iterator[tuple[str, Table]]:
 
 
 def simpler_patterns(pattern: DFPattern) -> Iterator[tuple[str, DFPattern]]:
-    """A pattern without an alternative, a condition or an operator, from the root down."""
+    """Drop an alternative, a condition or an operator of a pattern, from the root down."""
     callees = {p.op for p in post_order_patterns(pattern) if isinstance(p, CallPattern)}
     for part in reversed(post_order_patterns(pattern)):
         if isinstance(part, WildcardPattern):
@@ -87,7 +88,7 @@ def simpler_patterns(pattern: DFPattern) -> Iterator[tuple[str, DFPattern]]:
 
 
 def _below(part: DFPattern) -> Sequence[DFPattern]:
-    """The patterns that a part can be replaced by."""
+    """The patterns that may replace a part."""
     if isinstance(part, DominatorPattern):
         return (part.child,)
     if isinstance(part, CallPattern):

@@ -1,4 +1,4 @@
-"""Reading and writing traces, and building states, without garbage collection."""
+"""Disables garbage collection while traces are read or written and states are built."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Run the body without garbage collection: its objects are kept, or freed with their last
-    reference, and each collection would visit all modules. Not for code that runs passes: the
+    """Run the body without garbage collection. Each collection would visit all modules in vain: the
+    objects are kept, or freed with their last reference. Not for code that runs passes: the
     collector belongs to the whole process, and other threads rely on it."""
     was = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Copies of graphs: the same structure with other types, or with functions of other names."""
+"""Copies of graphs: equal structure, but different types or function names."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetI
 
 
 def pairs(original: Expr | None, copied: Expr) -> dict[Expr, Expr]:
-    """The nodes that differ in two graphs of one structure, each with its copy, which no other one
-    has; nothing if their structures differ."""
+    """Pairs each node that differs between two graphs of one structure with its copy; empty if the
+    structures differ or two nodes have the same copy."""
     if original is None:
         return {}
     of: dict[Expr, Expr] = {}
     todo = [(original, copied)]
     while todo:
         a, b = todo.pop()
-        if a is b:  # and all below
+        if a is b:  # the nodes below are shared, too
             continue
         if a not in of:
             mine, theirs = a.parts(), b.parts()
@@ -28,7 +28,7 @@ def pairs(original: Expr | None, copied: Expr) -> dict[Expr, Expr]:
 
 
 def _is_alike(a: Expr, b: Expr) -> bool:
-    """Whether `b` by itself differs from `a` at most in types, names of functions and their
+    """Whether the fields of `a` and `b` differ at most in types, function names and function
     attributes."""
     if type(a) is not type(b):
         return False

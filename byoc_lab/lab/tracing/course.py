@@ -1,7 +1,7 @@
 """`Course`: the steps in which a pass changed its input, derived from its events.
 
-Each round of the pass has what became of every node. Between rounds, type inference makes typed
-copies, of the same structure.
+Each round of the pass records the new node for every node. Between rounds, type inference makes
+typed copies of the same structure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.expr import Expr, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 
 Copies = Mapping[Expr, Expr]
-"""Nodes and their copies, of which each has the place of its node."""
+"""Nodes and their copies; each copy is in the position of its node."""
 
 
 @dataclass(eq=False)
@@ -30,8 +30,8 @@ class Added:
 
 @dataclass(eq=False)
 class Applied:
-    """One round. copied: from the function before it to its root; made: the node that each node
-    below the root became; replaced: those that rewrites replaced."""
+    """One round. copied: from the nodes of the function before the round to its root; made: the new
+    node for each node below the root; replaced: the nodes that rewrites replaced."""
 
     round: Round
     events: list[Event] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Applied:
 class Course:
     """The steps from the input of a pass to its result, or to a state between two rewrites.
 
-    steps: in order; a round has the position of its last event. copied: from the function after
-    the last step to the one in the result, for each function. reported: the functions, as they
-    were at any time, that the reports of the pass lead to from functions of the input.
+    steps: in order; a round has the position of its last event. copied: for each function, from its
+    nodes after the last step to those in the result. reported: all versions of functions that the
+    reports of the pass derive from functions of the input.
     """
 
     def __init__(
@@ -55,15 +55,16 @@ class Course:
         events: Sequence[Event],
         count: int | None = None,
     ):
-        """events: the reports of the pass. count: `after` is the state after this many of them;
-        None for the result of the pass."""
+        """events: the reports of the pass. count: `after` is the state after the first `count`
+        events; None for the result of the pass."""
         self.steps: list[Added | Applied] = []
         self.copied: list[Copies] = []
-        self._whole = count is None  # the pass made all of it, rather than `replay` a part
+        # if the pass created the whole result, rather than `replay` a part of it
+        self._whole = count is None
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
         self.reported = set(self._roots.values())
-        self.is_copy = True  # whether nothing but types changed
+        self.is_copy = True  # whether only types changed
         if after is not before:
             self._follow(events[:count])
             for gv, func in after.functions.items():
@@ -73,9 +74,9 @@ class Course:
         self.is_copy &= not self.steps
 
     def places(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
-        """For each node of any step: the node of the input whose place it has, or the node that a
-        rewrite created there, a copy of which it is. Created nodes themselves are left out.
-        inputs: the nodes of the input."""
+        """For each node of any step: the input node in the same position or, for a copy of a
+        created node, that created node. Created nodes themselves are left out. inputs: the nodes of
+        the input."""
         places: dict[Expr, Expr] = {node: node for node in inputs}
         for step in self.steps:
             _enter(places, step.copied.items())
@@ -87,7 +88,7 @@ class Course:
 
     def _enter_round(self, places: dict[Expr, Expr], step: Applied) -> None:
         found, replaced, later = step.round, step.replaced, self._later
-        # Also what later rewrites made: some of it is not in `step.made`.
+        # Includes the nodes of later rewrites, because some of them are not in `step.made`.
         kept = ((pre, post) for pre, post in found.made.items() if post not in places)
         _enter(places, ((a, b) for a, b in kept if a not in replaced and a not in later))
         if step.made is not found.made:
@@ -95,12 +96,13 @@ class Course:
             _enter(places, ((pre, post) for pre, post in kept if pre not in replaced))
         for copies in found.copies:
             for source, copied in copies.items():
-                if copied is not source and not isinstance(copied, Var):  # it is a separate node
+                # each parameter is a separate node
+                if copied is not source and not isinstance(copied, Var):
                     _enter(places, [(source, copied)])
 
     def _follow(self, events: Sequence[Event]) -> None:
-        """Add all steps; rounds in the order in which they began, each before the functions that
-        are added after its last event."""
+        """Add all steps: rounds in starting order, each before the functions that are added after
+        its last event."""
         rounds: dict[Round, Applied] = {}
         for event in events:
             if event.round is not None:
@@ -142,7 +144,8 @@ class Course:
         found = step.round
         step.copied = self._copied(self._roots.get(found.function), found.root)
         step.made = found.made
-        if not self._whole or found.root not in found.made:  # nodes that it creates are not kept
+        # nodes that the rewrite creates are not kept
+        if not self._whole or found.root not in found.made:
             step.made = nodes_made(found, step.replaced)
         self.steps.append(step)
         self._roots[found.function] = step.made[found.root]
@@ -150,7 +153,7 @@ class Course:
             self.reported.add(step.made[found.root])
 
     def _copied(self, before: Expr | None, after: Expr) -> Copies:
-        """The nodes of a function and their copies in the one that it became."""
+        """The nodes of a function, and their copies in the function that replaced it."""
         found = pairs(before, after)
         if found and before in self.reported:
             self.reported.add(after)
@@ -158,7 +161,7 @@ class Course:
 
 
 def _enter(places: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:
-    """Give each copy, the second of a pair, the place of the first, unless it has one."""
+    """Give each copy (the second of a pair) the position of the first, unless it has one."""
     for old, new in copied:
         if new not in places and not isinstance(old, SHARED):
             places[new] = places.get(old, old)

@@ -1,7 +1,7 @@
-"""`cut`: a part of a function as a separate function.
+"""`cut`: makes a part of a function a separate function.
 
-One parameter stands for what is computed before the part, and the result for what is computed later
-with its values.
+One parameter represents the computation before the part, and the result represents the computation
+after it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from byoc_lab.relay.ir.visit import is_dataflow, opens_scope, post_order, rebuil
 class Part:
     """A part of a function.
 
-    func: the part. copies: the node of it for each node that was cut out. before: the parameter
-    that stands for what is computed before. given: for each such node that the part uses, what
-    stands for it. regions: for those of them that are in regions, a begin of the region. is_end:
-    whether the part has the result of the function. calls: how many the function has before the
-    last one of the part, without those of the part; in the part; and after it. Annotations do not
-    count.
+    func: the part as a function. copies: maps each node that was cut out to its node in the part.
+    before: the parameter that represents the computation before the part. given: maps each value
+    that the part uses from outside to its replacement. regions: maps each such value inside a
+    region to a begin annotation of the region. is_end: whether the part contains the result of the
+    function. calls: three counts, without annotations: the calls outside the part that precede its
+    last call, the calls in the part, and the calls after it.
     """
 
     func: Function
@@ -38,12 +38,12 @@ class Part:
 
 
 def not_function(node: Expr) -> bool:
-    """Whether to walk into a node: function literals are cut out whole."""
+    """Whether to walk into a node. Function literals are cut out whole."""
     return not isinstance(node, Function)
 
 
 def is_computing(node: Expr) -> bool:
-    """Whether a node calls an operator or a function, annotations aside."""
+    """Whether a node calls an operator or a function, but is not an annotation."""
     return isinstance(node, Call) and not is_annotation(node)
 
 
@@ -53,11 +53,11 @@ def cut(
     type_of: Callable[[Expr], Type | None],
     renamed: Mapping[Expr, Expr],
 ) -> Part | None:
-    """The part of `func` that has these of its nodes; None if it has none of them, or has nested
-    scopes.
+    """The part of `func` that consists of these nodes; None if `func` has none of them, or has
+    nested scopes.
 
-    type_of: the type of a node that is computed before the part, or
-    None if it is not known. renamed: names of functions, and those to use instead.
+    type_of: returns the type of a node that is computed before the part, or None if it is not
+    known. renamed: maps names of functions to the names to use instead.
     """
     order = list(post_order(func.body, enter=not_function))
     if any(opens_scope(node) and not_function(node) for node in order):
@@ -65,8 +65,8 @@ def cut(
     inside = _without_empty_regions([node for node in order if node in wanted])
     if not inside:
         return None
-    outer: dict[Expr, None] = {}  # operands that are computed before
-    results: dict[Expr, None] = {}  # values that are used later
+    outer: dict[Expr, None] = {}  # operands that are computed before the part
+    results: dict[Expr, None] = {}  # values that are used after the part
     for node in filter(not_function, order):
         for part in node.parts():
             if (part in inside) is not (node in inside) and is_dataflow(part):
@@ -93,7 +93,7 @@ def cut(
 
 
 def _without_empty_regions(nodes: list[Expr]) -> dict[Expr, None]:
-    """The nodes without annotations whose region is outside."""
+    """The nodes without the annotations of regions that are outside."""
     inside = dict.fromkeys(nodes)
     for node in nodes:
         if is_annotation(node, END) and node.args[0] not in inside:
@@ -106,14 +106,14 @@ def _without_empty_regions(nodes: list[Expr]) -> dict[Expr, None]:
 
 
 class _Regions:
-    """The regions that values are in: a value is in the regions of its operands, up to a
+    """The regions of values: a value belongs to the regions of its operands, up to a
     `compiler_end`."""
 
     def __init__(self) -> None:
-        self._outside: set[Expr] = set()  # nodes that are in no region
+        self._outside: set[Expr] = set()  # nodes outside all regions
 
     def begin(self, value: Expr) -> Call | None:
-        """A begin of the region that a value is in; None outside all regions."""
+        """A begin annotation of the region of a value; None outside all regions."""
         seen: set[Expr] = set()
         todo = [value]
         while todo:

@@ -15,8 +15,8 @@ Self = TypeVar("Self", bound="_Reports[Any]")
 
 
 class _Reports(Sequence[T], Generic[T]):
-    """Reports in order. Its text shows the first ones and the number of the rest;
-    `for event in events: print(event)` prints all of them."""
+    """Reports in order. The text shows the first reports and the number of the others; `for event
+    in events: print(event)` prints all."""
 
     nothing: str
 
@@ -57,6 +57,6 @@ class Events(_Reports[Event]):
 
 
 class Notes(_Reports[Note]):
-    """The decisions of a pass that rewrote nothing: refusals, and merges that it did not make."""
+    """Decisions of a pass not to rewrite: refusals, and merges that it did not make."""
 
     nothing = "no notes"

@@ -1,4 +1,4 @@
-"""`History`: a node through all stages of a trace, to the kernels that compute it."""
+"""`History`: follows a node through all stages of a trace, to the kernels that compute it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class HistoryStep:
-    """The nodes that correspond to one node after a pass.
+    """The nodes after a pass that correspond to one node.
 
-    name: of the pass; "input" for the module before the first one. nodes: the nodes that it comes
-    from, or that come from it, the nearest first. rules: the rules that created some of them.
+    name: the name of the pass; "input" for the module before the first pass. nodes: its origins or
+    images, nearest first. rules: the rules that created some of these nodes.
     """
 
     name: str
@@ -42,9 +42,9 @@ class HistoryStep:
 class History:
     """A node through all stages: one step for the input, and one for each stage.
 
-    A step has the origins of the node, as it is in a later module, and its images, as it is in an
-    earlier one. node: the one that was asked for. first, last: the first and last module that has
-    it, by the number of stages before.
+    Steps before `first` have the origins of the node, steps after `last` its images. node: the
+    requested node. first, last: the first and last module that contains it, by the number of stages
+    before the module.
     """
 
     def __init__(self, stages: Sequence[PassRecord], node: Expr):
@@ -77,7 +77,7 @@ class History:
 
     @property
     def images(self) -> Nodes:
-        """The nodes of the pipeline's result that come from the node."""
+        """The nodes of the pipeline's result that originate from the node."""
         return self.steps[-1].nodes
 
     @property
@@ -94,8 +94,8 @@ class History:
         )
 
     def cards(self, built: Executable) -> tuple[RegionCard, ...]:
-        """The cards of the regions that compute the node, with their kernels. built: the result of
-        the pipeline, built (`byoc_lab.build(trace.result)`)."""
+        """The cards of the regions that compute the node, with their kernels. built: the executable
+        of the pipeline's result (`byoc_lab.build(trace.result)`)."""
         wanted = set(self.regions)
         return tuple(card for card in built.cards() if card.symbol in wanted)
 
@@ -108,7 +108,8 @@ class History:
 
 
 def _modules_with(stages: Sequence[PassRecord], node: Expr) -> tuple[int, int]:
-    """The first and the last module that has a node, by the number of stages before it."""
+    """The first and the last module that contain a node, by the number of stages before the
+    module."""
     found = [n for n, stage in enumerate(stages, 1) if node in stage.provenance.results]
     if stages and node in stages[0].provenance.inputs:
         found.insert(0, 0)

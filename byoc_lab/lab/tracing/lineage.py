@@ -8,11 +8,11 @@ from byoc_lab.relay.ir.expr import Expr
 
 
 class ComposedLineage:
-    """Pairs of nodes of the first module and of the last one, one for each node that every stage
-    kept. All other nodes of the last module were created in between."""
+    """Pairs the nodes of the first and the last module that every stage kept. All other nodes of
+    the last module were created in between."""
 
     def __init__(self, stages: Sequence[Mapping[Expr, Expr]]):
-        """stages: for each stage its pairs, from nodes of its input to nodes of its result."""
+        """stages: for each stage, the nodes of its input mapped to nodes of its result."""
         first, *others = stages
         found = dict(first)
         for pairs in others:
@@ -29,5 +29,5 @@ class ComposedLineage:
         return (self._images[node],) if node in self._images else ()
 
     def rule(self, node: Expr) -> str:
-        """ "" for a node that was in the first module."""
+        """ "" for a node that originates from the first module."""
         return "" if node in self._origins else "a stage"

@@ -1,6 +1,6 @@
-"""`load_trace`: reads a saved trace. It runs nothing and unpickles nothing.
+"""`load_trace`: reads a saved trace, without running or unpickling anything.
 
-`saving.py` describes the file.
+`saving.py` describes the file format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from byoc_lab.relay.text.json.reader import read_nodes
 from byoc_lab.relay.text.json.rows import RowReader
 from byoc_lab.relay.text.printer_lines import Line
 
-# The exceptions that reading a damaged file may raise.
+# Exceptions that reading a damaged file may raise.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
     LookupError, TypeError, AttributeError, AssertionError, MemoryError, OverflowError,
@@ -45,7 +45,7 @@ _DAMAGE = (
 NODES_1 = "nodes.json"
 """The nodes of a file of version 1."""
 MAX_TEXT = 1 << 28
-"""Bytes of one JSON member, unpacked: a hundred times what a network of 5,000 operators has."""
+"""Limit for one unpacked JSON member, in bytes: a hundred times the size for 5,000 operators."""
 
 
 @without_collection()
@@ -56,11 +56,11 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     Constants that were saved without their numbers are `elided`: they have a shape and a dtype, and
     read as zeros.
 
-    max_bytes: of one packed member of the file, once it is unpacked. A file of some kilobytes may
-        unpack to more than the memory holds.
+    max_bytes: the limit for one compressed member after unpacking; a file of some kilobytes may
+    unpack to more than the memory holds.
 
-    Raises ArgumentError for what is not a path; TraceFileError for a file of another format or
-    version, a damaged one, a too large one, and one that cannot be opened.
+    Raises ArgumentError if `path` is not a path; TraceFileError for a file that has a different
+    format or version, is damaged or too large, or cannot be opened.
     """
     path = path_of(path)
     try:
@@ -97,8 +97,8 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
 
 
 def _opened(archive: zipfile.ZipFile, name: str, max_bytes: int) -> IO[bytes]:
-    """A member of the file. A compressed member may have at most `max_bytes`; any other takes no
-    more memory than the file takes on the disk."""
+    """A member of the file. A compressed member may unpack to at most `max_bytes`; an uncompressed
+    member needs no limit, because it is not larger than the file."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > max_bytes:
         raise TraceFileError(
@@ -125,8 +125,8 @@ def _check_version(data: Any, path: Path) -> None:
 
 
 def _version_1(data: Json, nodes: bytes, arrays: Sequence[NDArray]) -> dict[int, Any]:
-    """The nodes of a file of version 1: they are a graph of TVM's JSON, and events are objects.
-    `data` gets the form of this version."""
+    """The nodes of a file of version 1, which stores nodes as TVM's JSON graph and events as
+    objects. Converts `data` to the current version."""
     data["texts"] = []
     left = list(data["stages"])
     while left:
@@ -150,7 +150,7 @@ def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
             array = np.frombuffer(data, little, count, at).reshape(shape)
             at += count * dtype.itemsize
         else:
-            array = np.broadcast_to(np.zeros((), dtype), shape)  # no memory
+            array = np.broadcast_to(np.zeros((), dtype), shape)  # not enough memory
         found.append(NDArray(array))
     if at != len(data):
         raise ValueError(f"{ARRAYS} has {len(data)} bytes, {at} are expected")
@@ -176,7 +176,7 @@ class _Reader:
         return self.nodes[position]
 
     def text(self, text: int | str) -> str:
-        """A text, or the one at a position; in version 1, all are texts."""
+        """A text given directly or as a position in the texts; version 1 has only direct texts."""
         return text if isinstance(text, str) else _item(self.texts, text)
 
     def node(self, position: int) -> Expr:
@@ -270,7 +270,8 @@ class _Reader:
         )
 
     def error(self, data: Json | None) -> Exception | None:
-        """The error of byoc_lab with that name and message; a RecordedError for other types."""
+        """The byoc_lab error with this class name and message; a RecordedError for other class
+        names."""
         if data is None:
             return None
         name, message = str(data["type"]), str(data["message"])

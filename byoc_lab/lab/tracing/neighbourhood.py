@@ -1,7 +1,7 @@
-"""`Neighbourhoods`: the surroundings of each rewrite of a large function, as small modules.
+"""`Neighbourhoods`: the surroundings of each rewrite of a large function, as small modules. The
+view of a large module shows these parts, which are fast to make and readable.
 
-A step through a large module shows them, so that the step costs little and can be seen: they have
-the calls that are evaluated just before and after the rewrite.
+A part contains the calls that are evaluated just before and after the rewrite.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.ir.visit import opens_scope, post_order
 
-MAX_WHOLE = 400  # calls in a function whose rewrites are shown in all of it: a large network
-BLOCK = 7  # calls: the block of a rewrite is shown, with the one before and the one after it
-MAX_KEPT = 4  # states of a function
+# maximum number of calls of a function that is shown whole at each rewrite: a large network
+MAX_WHOLE = 400
+BLOCK = 7  # calls per block; the block of a rewrite is shown, with the block before and after it
+MAX_KEPT = 4  # number of cached states of a function
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
     """The part of a module around one rewrite.
 
-    module: the part. states: for its nodes that the whole module has, that node. kept: for such a
-    node, the one of the round's root whose place it has. made_for: for one that a rewrite created,
-    the node of the root that it replaced. part: how it was cut. numbers: of its regions, by their
-    begins in the part and in the whole module.
+    module: the part. origins: maps its nodes to nodes of the whole module. kept: maps nodes of the
+    whole module to the node of the round's root in the same position. made_for: maps nodes that a
+    rewrite created to the node of the root that they replaced. part: the cut function. numbers: the
+    region numbers, by begin annotations of the part and of the whole module.
     """
 
     module: IRModule
@@ -57,16 +58,16 @@ class Neighbourhood:
     numbers: Numbers
 
     def place(self, node: Expr) -> Expr | None:
-        """A key that is equal for the node of this state and the same node of another state: the
-        node of the root, or the one that a rewrite created."""
+        """A key that identifies a node across states: the node of the root in its position, or the
+        node that a rewrite created."""
         origin = self.origins.get(node)
         return None if origin is None else self.kept.get(origin, origin)
 
 
 @dataclass(frozen=True, eq=False)
 class PartStep:
-    """One rewrite of a large module: the name of the function, and its parts before and after.
-    root: the origins of the nodes of the round's root, in the input of the pass."""
+    """One rewrite of a large module: the name of the function, and its parts before and after the
+    rewrite. root: the origins, in the input of the pass, of the nodes of the round's root."""
 
     function: str
     root: Provenance
@@ -89,18 +90,17 @@ class PartStep:
 
 
 class Neighbourhoods:
-    """The neighbourhoods of the rewrites of a stage, each made when it is asked for."""
+    """The neighbourhoods of the rewrites of a stage, each computed on demand."""
 
     def __init__(self, stage: Stage):
         self._stage = stage
         self._rounds: dict[Round, _Root] = {}
 
     def step(self, number: int) -> PartStep | None:
-        """The part of the function around rewrite `number`, from 1, before and after it.
+        """The part of the function around rewrite `number` (counted from 1), before and after it.
 
-        None for a rewrite in a small function, or in one with nested scopes, for one that no call
-        of such a function shows, and if the pass does not report all its rewrites. Raises
-        StageIndexError.
+        None if the function is small or has nested scopes, if no call of a large function shows the
+        rewrite, or if the pass does not report all its rewrites. Raises StageIndexError.
         """
         event = self._stage.step(number).event
         place = self._place(number) if self._stage.is_reported else None
@@ -116,12 +116,12 @@ class Neighbourhoods:
         return PartStep(root.function, root.provenance, before, after)
 
     def prepare(self) -> list[Provenance]:
-        """Compute once what all steps need; return the origins of the nodes of all roots."""
+        """Compute the data that all steps share; return the origins of the nodes of all roots."""
         rounds = dict.fromkeys(e.round for e in self._stage.events if e.round is not None)
         return [root.prepare() for found in rounds if (root := self._root(found)).blocks]
 
     def _place(self, number: int) -> tuple[_Root, Expr] | None:
-        """The root in which a rewrite is shown, and a node of it at the position of the rewrite."""
+        """The root that shows a rewrite, and a node of this root at the position of the rewrite."""
         events = self._stage.events
         event = events[number - 1]
         if event.round is not None:
@@ -133,7 +133,7 @@ class Neighbourhoods:
         for found in filter(None, (next(later, None), next(earlier, None))):
             root = self._root(found)
             nodes: Iterable[Expr] = event.sources or ()
-            if isinstance(event.before, GlobalVar):  # it is renamed
+            if isinstance(event.before, GlobalVar):  # a renamed function
                 nodes = root.calls(event.before, _Changes(self._stage, number - 1))
             for node in nodes:
                 if node in root.blocks:
@@ -153,14 +153,14 @@ class _Changes:
         self.replaced: dict[Round, Replaced] = {}
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
-        self.in_round: Counter[Round] = Counter()  # the number of its rewrites
+        self.in_round: Counter[Round] = Counter()  # the number of rewrites
         self._numbering = stage.numbering
         self._functions: dict[str, Expr] = {
             gv.name_hint: func for gv, func in stage.before.functions.items()
         }
         self._new_names: set[str] = set()
-        self._rounds: dict[str, Round] = {}  # the last one of each function
-        first: dict[Expr, Expr] = {}  # the first name of each renamed node
+        self._rounds: dict[str, Round] = {}  # the last round of each function
+        first: dict[Expr, Expr] = {}  # the original name of each renamed function
         for event in stage.events[:count]:
             name, before, after = event.function, event.before, event.after
             if event.round is not None:
@@ -181,7 +181,7 @@ class _Changes:
                 self._functions[name] = after
 
     def function(self, name: str) -> Function | None:
-        """A function of the module; None if there is none of that name."""
+        """The function with this name in the module; None if there is none."""
         found = self._functions.get(name)
         if found is None:
             return None
@@ -191,7 +191,7 @@ class _Changes:
         return func.with_attr("global_symbol", name) if name in self._new_names else func
 
     def region_functions(self, module: IRModule) -> Numbers:
-        """The regions that external functions of a part were."""
+        """The numbers of the regions from which the external functions of a part were made."""
         found = {
             func: self._numbering.of_external(self._functions[gv.name_hint])
             for gv, func in module.functions.items()
@@ -201,8 +201,8 @@ class _Changes:
 
 
 class _State(NamedTuple):
-    """A function between two rewrites of a round. made: the node that each node of the round's root
-    has become; places: the inverse; numbers: of its regions."""
+    """A function between two rewrites of a round. made: the new node for each node of the round's
+    root; places: the inverse mapping; numbers: the numbers of its regions."""
 
     func: Function
     made: Mapping[Expr, Expr]
@@ -211,7 +211,7 @@ class _State(NamedTuple):
 
 
 class _Root:
-    """The root of a round, and its parts."""
+    """The root of a round, with cached states for its parts."""
 
     def __init__(self, stage: Stage, found: Round):
         self.function = found.function
@@ -220,13 +220,13 @@ class _Root:
         self._kept: dict[int, _State] = {}
 
     def prepare(self) -> Provenance:
-        """Compute what all parts need."""
+        """Compute the data that all parts share."""
         _ = self._copied, self._made_for
         return self.provenance
 
     @cached_property
     def blocks(self) -> dict[Expr, int]:
-        """For each node, which block of calls it is in; of a small function nothing."""
+        """Maps each node to the number of its block of calls; empty for a small function."""
         func = function_of(self._round.root, self.function)
         order = list(post_order(func.body, enter=not_function))
         nested = any(opens_scope(node) and not isinstance(node, Function) for node in order)
@@ -243,12 +243,12 @@ class _Root:
         return blocks
 
     def near(self, node: Expr) -> list[Expr]:
-        """The nodes in the block of a node and in the ones beside it."""
+        """The nodes in the block of a node and in the adjacent blocks."""
         middle = self.blocks[node]
         return [n for n, block in self.blocks.items() if abs(block - middle) <= 1]
 
     def calls(self, name: GlobalVar, changes: _Changes) -> Iterable[Expr]:
-        """The nodes that have become calls of a function."""
+        """The nodes that are now calls of a function."""
         for pre, post in self._state(changes).made.items():
             if isinstance(post, Call) and changes.renamed.get(post.op, post.op) is name:
                 yield pre
@@ -256,19 +256,20 @@ class _Root:
     def part(
         self, wanted: Iterable[Expr], changes: _Changes, added: Iterable[str]
     ) -> Neighbourhood | None:
-        """Nodes of the root as they are after some rewrites, and functions of these names; None if
-        nothing is left of the nodes."""
+        """The wanted nodes of the root, in their state after some rewrites, and the added
+        functions; None if none of the nodes is left."""
         state = self._state(changes)
         root, known = state.func, state.places
         inside: set[Expr] = set()
         todo = [state.made[pre] for pre in wanted if pre in state.made]
-        todo += [root.body] if root in todo else []  # a rewrite may end it with new nodes
+        todo += [root.body] if root in todo else []  # a rewrite may add new nodes after it
         while todo:
             node = todo.pop()
             if node not in inside:
                 inside.add(node)
                 parts = node.parts() if not_function(node) else ()
-                todo += [p for p in parts if p not in known and has_origin(p)]  # they were created
+                # nodes that were created
+                todo += [p for p in parts if p not in known and has_origin(p)]
 
         def type_of(node: Expr) -> Type | None:
             value = skip_annotations(node)
@@ -286,7 +287,7 @@ class _Root:
         replaced = changes.replaced.get(self._round, {})
 
         def place(node: Expr) -> Expr | None:
-            """The node of the root whose place a node has, or that it is a copy of."""
+            """The node of the root in the position of a node, or from which the node is copied."""
             source = self._copied.get(node)
             for found in (node, source):
                 pre = known.get(found) or self._made_for.get(found) if found else None
@@ -300,8 +301,8 @@ class _Root:
         return Neighbourhood(module, origins, kept, changes.made_for, part, numbers)
 
     def _state(self, changes: _Changes) -> _State:
-        """The function after some rewrites. The last few are kept, by the number of the round's
-        rewrites, which alone change it."""
+        """The function after some rewrites. The last few states are cached by the number of
+        rewrites in the round, which determines the state."""
         count = changes.in_round[self._round]
         if count not in self._kept:
             while len(self._kept) >= MAX_KEPT:
@@ -324,7 +325,7 @@ class _Root:
 
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:
-        """The nodes that copies in other places were made from. Each parameter is a separate
+        """Maps copied nodes to the nodes from which they were made. Each parameter is a separate
         node."""
         return {
             copied: source
@@ -335,18 +336,18 @@ class _Root:
 
     @cached_property
     def _made_for(self) -> dict[Expr, Expr]:
-        """Map the nodes that the round made to the nodes of the root."""
+        """Maps the nodes that the round made to the nodes of the root."""
         return _inverse(self._round.made)
 
 
 def _inverse(made: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """For each node that others have become, the first of them: it is the same node, and those that
-    a rewrite replaced by it come later."""
+    """Maps each new node to the first node that became it. The first is the node's own position;
+    nodes that a rewrite replaced by it follow later."""
     return {post: pre for pre, post in reversed([*made.items()])}
 
 
 def _module(main: Function, changes: _Changes, added: Iterable[str]) -> IRModule:
-    """A module of @main, these functions, and those that they call."""
+    """A module of @main, the added functions, and the functions that they call."""
     module = IRModule.unchecked(main)
     todo = [*added, *_called(main)]
     while todo:
@@ -362,7 +363,7 @@ def _called(func: Function) -> list[str]:
 
 
 def _typed(module: IRModule, origins: Mapping[Expr, Expr]) -> tuple[IRModule, dict[Expr, Expr]]:
-    """A module with types, if it is well-formed, and the origins of its nodes."""
+    """The module with types, if it is well-formed, and the origins of its nodes."""
     typed = typed_if_possible(module)
     found = dict(origins)
     for gv, func in module.functions.items():

@@ -1,4 +1,4 @@
-"""The nodes that belong to one module: all but operators, names of functions and constructors."""
+"""The nodes that belong to one module: all except operators, global names and constructors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHARED = (Op, GlobalVar, Constructor)
 
 
 def has_origin(node: Expr) -> bool:
-    """Whether a node is part of one module alone: operators and names of functions are not."""
+    """Whether a node belongs to one module; operators and names of functions do not."""
     return not isinstance(node, SHARED)
 
 

@@ -1,9 +1,9 @@
 """`Numbering`: the numbers of the regions of a stage, in every state of its pass.
 
-A begin that a pass keeps has the number that it had before. One that the pass creates has the same
-number in all states: that of its region in the result. `relay.analysis.region_numbers` defines what
-the number of a region is, given those of its begins. An external function has the number of the
-region that it was made of.
+A begin annotation that a pass keeps keeps its number. A begin annotation that the pass creates has,
+in all states, the number of its region in the result. `relay.analysis.region_numbers` computes the
+number of a region from the numbers of its begins. An external function has the number of the region
+from which it was made.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.visit import post_order
 class Numbering:
     """The numbers of the regions of one stage, by begin and external function.
 
-    before: computes those of its input; by default the input has no past.
+    before: returns the numbers in its input; by default they are computed from the input alone.
     """
 
     def __init__(self, stage: PassRecord, before: Callable[[], Numbers] | None = None):
@@ -37,7 +37,7 @@ class Numbering:
 
     @cached_property
     def before(self) -> Numbers:
-        """In the input."""
+        """The numbers in the input."""
         known = self._numbers_before
         return module_numbers(self._stage.before) if known is None else known()
 
@@ -51,7 +51,7 @@ class Numbering:
 
     @cached_property
     def _kept(self) -> Numbers:
-        """The numbers of annotations that come from regions of the input."""
+        """The numbers of annotations that originate from regions of the input."""
         after = self._stage.after
         named = [] if after is None else _named(after)
         if not named or not self.before:
@@ -65,13 +65,14 @@ class Numbering:
 
     @cached_property
     def _created(self) -> Numbers:
-        """The numbers of annotations that the pass created, by the node as it was created."""
+        """The numbers of annotations that the pass created, by the created node."""
         identity = self._stage.provenance.identity
         places = ((identity(node), number) for node, number in self.after.items())
         return {place: number for place, number in places if place not in self.before}
 
     def of_external(self, func: Expr) -> int | None:
-        """Of an external function, as it was in the input or added; None if it was not a region."""
+        """The number of an external function of the input, or of an added one; None if it was not a
+        region."""
         if func in self.before:
             return self.before[func]
         sources, found = self._added.get(func, ((), None))
@@ -82,8 +83,8 @@ class Numbering:
 
     @cached_property
     def _added(self) -> dict[Expr, tuple[Sequence[Expr], Round | None]]:
-        """For each function that the pass adds: the nodes that it originates from, and the round
-        with these nodes in its root."""
+        """For each function that the pass adds: its source nodes, and the round whose root contains
+        them."""
         added: dict[Expr, tuple[Sequence[Expr], Round | None]] = {}
         following: Round | None = None
         for event in reversed(self._stage.events):
@@ -94,7 +95,8 @@ class Numbering:
         return added
 
     def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
-        """In a state between two rewrites. provenance: of its nodes, in the input."""
+        """The numbers in a state between two rewrites. provenance: the origins of its nodes in the
+        input."""
         places = {node: provenance.identity(node) for node in _named(mod)}
         return module_numbers(mod, self._known(places, self.before)) if places else {}
 
@@ -106,7 +108,7 @@ class Numbering:
         return region_numbers(func, self._known(of_begin, self.of_round(found)))
 
     def of_round(self, found: Round) -> Numbers:
-        """In the root of a round."""
+        """The numbers in the root of a round."""
         if found not in self._of_round:
             provenance = self.root(found)
             begins = (n for n in post_order(found.root) if is_annotation(n, BEGIN))
@@ -125,7 +127,7 @@ class Numbering:
         return self._roots[found]
 
     def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
-        """The numbers of nodes that had these places earlier, or that the pass created there."""
+        """The numbers of nodes whose position had a number earlier, or that the pass created."""
         known = {b: earlier[place] for b, place in places.items() if place in earlier}
         if len(known) < len(places):
             created = self._created
@@ -134,7 +136,7 @@ class Numbering:
 
 
 def _named(mod: IRModule) -> list[Expr]:
-    """The nodes that have the numbers of regions."""
+    """The nodes that carry region numbers."""
     if isinstance(mod, UnparsedModule):
         return []
     external = [func for func in mod.functions.values() if "Compiler" in func.attrs]

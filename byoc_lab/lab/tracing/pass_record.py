@@ -1,4 +1,4 @@
-"""`PassRecord`: one run of a pass, its rewrites, and where the nodes of its result come from."""
+"""`PassRecord`: one run of a pass, its rewrites, and the origins of the nodes of its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 @dataclass(eq=False)
 class PassRecord:
-    """One pass that ran, or was skipped; `Stage`, derived from it, describes the fields."""
+    """One pass that ran or was skipped. The subclass `Stage` describes the fields."""
 
     index: int
     name: str
@@ -38,7 +38,7 @@ class PassRecord:
     opt_level: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields, without the values that are computed on demand."""
+        """The fields, without cached values."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
@@ -61,8 +61,8 @@ class PassRecord:
         """The module after the first `count` rewrites of this pass.
 
         After all rewrites it is the result of the pass, with the same types. Before that it may be
-        malformed, and then its new nodes have no types. It has all data types that the pass
-        defines. Raises StageIndexError for a count that is out of range.
+        malformed, and then its new nodes have no types. It contains all data types that the pass
+        defines. Raises StageIndexError if `count` is out of range.
         """
         if not 0 <= count <= len(self.events):
             raise StageIndexError(
@@ -81,8 +81,8 @@ class PassRecord:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """The origins, in the input, of the nodes of the result. If there is no result, the input
-        counts as the result."""
+        """The origins of the nodes of the result in the input. Without a result, the input counts
+        as the result."""
         same: PassRecord | None = self.__dict__.get("_same")
         if same is not None:
             return same.provenance
@@ -92,32 +92,32 @@ class PassRecord:
     def origins(self, node: Expr) -> tuple[Expr, ...]:
         """The nodes of `before` that `node`, of `after`, originates from, the nearest first.
 
-        Empty for a node that a rewrite inserted; `rule_of` names it. Of a pass that reports no
-        rewrites, the node that the diff pairs it with. Raises UnknownNodeError.
+        Empty for a node that a rewrite inserted; `rule_of` names the rule. If the pass reports no
+        rewrites: the node that the diff pairs with `node`. Raises UnknownNodeError.
         """
         found = self.provenance.origins(node)
         return found or self._paired(node, "to_before")
 
     def images(self, node: Expr) -> tuple[Expr, ...]:
-        """The nodes of `after` that come from `node`, of `before`, the nearest first: `b` is in
-        `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
+        """The nodes of `after` that originate from `node`, of `before`, the nearest first: `b` is
+        in `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
         found = self.provenance.images(node)
         return found or self._paired(node, "to_after")
 
     def _paired(self, node: Expr, way: str) -> tuple[Expr, ...]:
-        """The partner of a node by the diff, if the pass reported no rewrites."""
+        """The node that the diff pairs with a node, if the pass reported no rewrites."""
         if self.is_reported:
             return ()
         partner = getattr(self._diff.correspondence, way).get(node)
         return () if partner is None else (partner,)
 
     def rule_of(self, node: Expr) -> str:
-        """The rule that created `node`, of `after`; "" if it is a node of `before`, rewritten
-        operands and types aside, or if the pass did not report it. Raises UnknownNodeError."""
+        """The rule that created `node`, of `after`; "" if it is a node of `before` with at most new
+        operands or types, or if the pass did not report the rule. Raises UnknownNodeError."""
         return self.provenance.rule(node)
 
     def diff(self) -> Diff:
-        """The diff of the modules before and after the pass, by the provenance of the nodes."""
+        """The diff of the modules before and after the pass, using the provenance of the nodes."""
         return self._diff
 
     @cached_property
@@ -129,9 +129,10 @@ class PassRecord:
     def is_reported(self) -> bool:
         """Whether the pass reported its rewrites, so that `provenance` knows each node.
 
-        A pass that reports none may have changed everything, and so may a function of the user
-        beside the passes that it runs, which report theirs. One that replaces a whole function by
-        the only event of a round says no more than that each node of it comes from every node.
+        A pass without reports may have changed everything. So may a function of the user: the
+        passes that it runs report their rewrites, but its own changes are unknown. If the only
+        event of a round replaces a whole function, its report is not useful: each new node then
+        originates from every old node.
         """
         if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
             return False
@@ -141,7 +142,7 @@ class PassRecord:
         kept = {gv.name_hint for gv in self.before.functions}
         functions = (f for gv, f in after.items() if gv.name_hint in kept)
         if not all(map(self.provenance.is_reported, functions)):
-            return False  # something happened between the passes that it runs
+            return False  # the function changed something between the passes that it runs
         rewrites = Counter(event.round for event in self.events)
         return not any(
             rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.pickling import roots_of
 
 
 class Recorded(Protocol):
-    """A stage, as far as it holds nodes."""
+    """The node-holding part of a stage."""
 
     before: IRModule
     after: IRModule | None
@@ -37,7 +37,7 @@ def with_nested(stages: Sequence[Recorded]) -> Iterator[Recorded]:
 
 
 def roots(stages: Sequence[Recorded]) -> Iterator[Expr]:
-    """Expressions such that every node that the stages hold is one or below one."""
+    """Expressions from which all nodes that the stages hold can be reached."""
     for stage in with_nested(stages):
         for mod in (stage.before, stage.after):
             if mod is not None:

@@ -1,20 +1,20 @@
 """`Provenance`: maps the nodes of a pass's result to the nodes of its input that they originate
 from.
 
-It is derived from what the pass reported: each round of the pass has what became of every node,
-each rewrite has the nodes that it replaced, and copies have the originals of bodies that were moved
-or inlined. Between rounds, type inference makes typed copies, of the same structure.
+It is derived from the reports of the pass: each round maps every node to its new node, each rewrite
+names the nodes that it replaced, and each copy of a moved or inlined body names its original.
+Between rounds, type inference makes typed copies of the same structure.
 
-A node of the result originates in
-* the node whose place it has, with rewritten operands or another type,
-* the nodes that a rewrite replaced or computed it with, where a rewrite created it,
-* nothing, where a rewrite inserted it: `rule` says which one.
+A node of the result originates from
+* the node in the same position, with rewritten operands or a different type,
+* the nodes that a rewrite replaced or used as operands, if a rewrite created it,
+* nothing, if a rewrite inserted it: `rule` names the rewrite.
 
-`identity` follows one node at a time: the node of the input whose place a node has, or the node
-that a rewrite created there. The states between two rewrites of a pass share these, so that the
-view keeps the place of what stays.
+`identity` is a single node: the input node in the same position, or the node that a rewrite created
+there. It is the same in all states between the rewrites of a pass, so unchanged nodes keep their
+place in the view.
 
-Cost: the nodes of each round of the pass, and those that its rewrites created, once each.
+Cost: proportional to the nodes of all rounds and the nodes that rewrites created.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Provenance:
         events: Sequence[Event],
         count: int | None = None,
     ):
-        """events: the reports of the pass. count: `after` is the state after this many of them;
-        None for the result of the pass."""
+        """events: the reports of the pass. count: `after` is the state after the first `count`
+        events; None for the result of the pass."""
         self._course = Course(before, after, events, count)
         self._modules = before, after
 
@@ -71,7 +71,7 @@ class Provenance:
 
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
-        """The images of each node of the input: first the nodes that have its place."""
+        """The images of each node of the input; the nodes in its own position first."""
         nearest: dict[Expr, list[Expr]] = {}
         others: dict[Expr, list[Expr]] = {}
         inner = self._tracked.inner
@@ -92,15 +92,16 @@ class Provenance:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the result has the structure of the input, and each node the place of another."""
+        """Whether the result has the structure of the input, with each node in the position of an
+        input node."""
         return self._course.is_copy
 
     def is_reported(self, function: Expr) -> bool:
-        """Whether the reports of the pass lead to a function of the result from its input."""
+        """Whether the reports of the pass derive a function of the result from its input."""
         return function in self._course.reported
 
     def is_input(self, node: Expr) -> bool:
-        """Whether a node is one of the input."""
+        """Whether a node belongs to the input."""
         return node in self._before
 
     def origins(self, node: Expr) -> Nodes:
@@ -108,23 +109,24 @@ class Provenance:
         return _found(self.results, node, "result")
 
     def images(self, node: Expr) -> Nodes:
-        """The nodes of the result that come from `node` of the input, the nearest first."""
+        """The nodes of the result that originate from `node` of the input, nearest first."""
         return _found(self.inputs, node, "input")
 
     def rule(self, node: Expr) -> str:
-        """The rule that created `node` of the result; "" if the node has the place of another, and
-        for a node without origins if the pass did not report it."""
+        """The rule that created `node` of the result; "" if the node is in the position of an input
+        node, or if it has no origins and the pass did not report a rule."""
         _found(self._after, node, "result")
         return self._tracked.rules.get(node, "")
 
     def identity(self, node: Expr) -> Expr:
-        """The node of the input whose place `node` of the result has, or the node that a rewrite
-        created for it: the same one in each state of the pass. Copies share it."""
+        """The input node in the position of `node`, or the node that a rewrite created there. It is
+        the same in each state of the pass; copies share it."""
         return _found(self.places, node, "result")
 
 
 def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
-    """The origins of the nodes of a round's root. before, events: of the pass."""
+    """The origins of the nodes of a round's root. before, events: the input and the events of the
+    pass."""
     first = next((n for n, event in enumerate(events) if event.round is found), 0)
     root = IRModule.unchecked(function_of(found.root, found.function), found.function)
     return Provenance(before, root, events[:first])
@@ -148,8 +150,9 @@ class _Tracker:
         """inputs: the nodes of the input."""
         self.origins: dict[Expr, Nodes] = {node: (node,) for node in inputs}
         self.rules: dict[Expr, str] = {}
-        self.inner: set[Expr] = set()  # created nodes that have the place of no other
-        self._added: list[Event] = []  # functions added, until the round with their sources
+        self.inner: set[Expr] = set()  # created nodes that are not in the position of an input node
+        # added functions, until the round that contains their sources
+        self._added: list[Event] = []
         for step in course.steps:
             self._copy(step.copied)
             if isinstance(step, Added):
@@ -163,7 +166,7 @@ class _Tracker:
             self._copy(copied)
 
     def _copy(self, copied: Copies) -> None:
-        """Nodes of a copy, typed or renamed, have the origins of the copied nodes."""
+        """Nodes of a typed or renamed copy have the origins of the copied nodes."""
         origins = self.origins
         for old, new in copied.items():
             if not isinstance(old, SHARED):
@@ -191,7 +194,8 @@ class _Tracker:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
                     self._extend(now, copied, now.get(source) or self.origins.get(source, ()))
-                    if type(copied) is not type(source):  # a parameter, for an argument
+                    # the copy replaced a parameter by its argument
+                    if type(copied) is not type(source):
                         self.inner.add(copied)
         live: set[Expr] = set()
         if any(event.sources is None for event in step.events):
@@ -204,7 +208,7 @@ class _Tracker:
         self.origins.update(now)
 
     def _extend(self, now: dict[Expr, Nodes], node: Expr, origins: Nodes) -> None:
-        """Add origins to those that a node has in this round, or had before it."""
+        """Add origins to the ones that a node has in this round or had before it."""
         known = now.get(node)
         if known is None:
             known = self.origins.get(node, ())
@@ -235,20 +239,20 @@ class _Tracker:
         origins = self._all(sources, now)
         is_new = has_origin(post) and post not in now and post not in self.origins
         self._set(created, event, origins, now)
-        if is_new:  # it also has the place of `pre`
+        if is_new:  # it is also in the position of `pre`
             now[post] = tuple(dict.fromkeys((*own, *origins)))
             self.inner.discard(post)
         elif has_origin(post):
             self._extend(now, post, own)
 
     def _create_functions(self, now: dict[Expr, Nodes], final: bool = False) -> None:
-        """Add the known origins of nodes that were created with a function."""
+        """Add the known origins of nodes that were created together with a function."""
         waiting = []
         for event in self._added:
             assert event.after is not None
             sources = event.sources or ()
             if not final and any(s not in now and s not in self.origins for s in sources):
-                waiting.append(event)  # until the round that they are nodes of
+                waiting.append(event)  # until the round that contains these nodes
                 continue
             created, _ = self._created(event.after, now, set())
             self._set(created, event, self._all(sources, now), now)
@@ -264,14 +268,14 @@ class _Tracker:
                 now[node] = origins
 
     def _all(self, sources: Iterable[Expr], now: dict[Expr, Nodes]) -> Nodes:
-        """The origins of several nodes, each once."""
+        """The origins of several nodes, without duplicates."""
         found = (o for s in sources for o in self.origins.get(s, now.get(s, ())))
         return tuple(dict.fromkeys(found))
 
     def _created(
         self, root: Expr, now: dict[Expr, Nodes], seen: set[Expr]
     ) -> tuple[list[Expr], set[Expr]]:
-        """The nodes at and below `root` that the round created, and those that others became."""
+        """The nodes at and below `root` that the round created or that replace other nodes."""
         created: list[Expr] = []
         kept: set[Expr] = set()
         todo = [root]
@@ -295,8 +299,8 @@ class _Tracker:
 def _consumed(
     pre: Expr, made: Mapping[Expr, Expr], kept: set[Expr], live: set[Expr]
 ) -> Iterator[Expr]:
-    """The operands that a rewrite of `pre` computed with: those that its result does not use as
-    they are, and what nothing uses any more below them."""
+    """The operands that a rewrite of `pre` used: operands that its result no longer contains, and
+    nodes below them without remaining users."""
     todo = [pre]
     seen: set[Expr] = set()
     while todo:

@@ -1,7 +1,7 @@
 """`trace` of Relay: runs a pipeline and records every stage.
 
 The pass framework runs the pipeline; the recorder only observes it (`StageObserver` in
-`byoc_lab/passes/framework/passes.py`), so a traced pipeline does the same as one without a trace.
+`byoc_lab/passes/framework/passes.py`), so tracing does not change the result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def trace_relay(
     progress: Callable[[str], object] | None = None,
     patterns: Sequence[Any] = (),
 ) -> Trace:
-    """`trace` of a module of Relay."""
+    """Traces the passes of a Relay module."""
     if patterns:
         raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
     if not isinstance(mod, IRModule):
@@ -61,20 +61,20 @@ def recorded(
 ) -> tuple[list[Stage], Exception | None]:
     """Run a pass in the active context: its stages, and the exception that it raised.
 
-    name: the pass of this name is no group, so that its stages are those of the trace itself.
-    progress: as `trace` takes it.
+    name: the pass with this name does not form a group; its stages belong directly to the trace.
+    progress: as for `trace`.
     """
     recorder = Recorder(name, progress)
     with listening(recorder.record), observing(recorder):
         try:
             whole(mod)
-        except Exception as raised:  # kept in the trace, which shows it at its stage
+        except Exception as raised:  # the trace keeps the error and shows it at its stage
             return recorder.stages, raised
     return recorder.stages, None
 
 
 def as_pass(pipeline: Pipeline, era: str | None) -> Pass:
-    """The pipeline as one pass."""
+    """The pipeline as a single pass."""
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
@@ -95,7 +95,7 @@ def not_a_pipeline(found: Any) -> PassError:
 
 
 def is_function(member: Any) -> bool:
-    """Whether a member of a pipeline is a function of the user."""
+    """Whether a member of a pipeline is a user's function."""
     return callable(member) and not isinstance(member, (Pass, type))
 
 
@@ -130,12 +130,11 @@ class _FunctionPass(UserModulePass):
 class Recorder:
     """Records each pass that a sequence or a function of the user runs as a stage.
 
-    The passes that any other pass runs are part of its stage. A sequence is a stage only if it
-    changes the module itself, and a function only for what it changes itself, before, between and
-    after the passes that lead to its result.
+    The passes that any other pass runs belong to the stage of that pass. A sequence or function is
+    a stage only if it changes the module itself, outside the passes that it runs.
 
-    name: the pass of this name is no group. functions: the class of those passes that are functions
-    of the user. whole: the run of the whole pipeline, once it has ended.
+    name: the pass with this name does not form a group. functions: the class of passes that wrap
+    user functions. whole: the run of the whole pipeline, once it has ended.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class Recorder:
         self._progress = progress
         self._functions = functions
         self._open: list[Run] = []
-        self._inside = 0  # how many passes run inside the last open one, as part of its stage
+        self._inside = 0  # number of passes running inside the last open one, as part of its stage
 
     @property
     def stages(self) -> list[Stage]:
@@ -193,7 +192,7 @@ class Recorder:
             run.outer.inner.append(run)
 
     def _of_group(self, run: Run) -> Iterator[Stage]:
-        """The stages of the passes that a pass runs, and of what it changes itself."""
+        """The stages of the passes that a pass runs, and of its own changes."""
         way = run.way()
         name, group = run.the_pass.name, self._group(run if way else run.outer)
         last: Stage | None = None
@@ -210,7 +209,7 @@ class Recorder:
             now = inner.before if inner.after is None else inner.after
             since, offset = inner.ended, inner.offset
         if run.error is not None and last is not None and last.error is run.error:
-            return  # an inner pass raised it
+            return  # an inner pass raised the error
         if run.after is now and (way or not run.is_function):
             return  # the inner passes made all changes
         said = run.reported[offset:]
@@ -220,7 +219,7 @@ class Recorder:
         )  # fmt: skip
 
     def _group(self, run: Run | None) -> str:
-        """The name of the innermost sequence or function, from a run outwards, that names one."""
+        """The name of the innermost named sequence or function around a run."""
         while run is not None:
             if run.the_pass.name not in self._unnamed:
                 return run.the_pass.name
@@ -237,12 +236,13 @@ def _notes(reported: Sequence[Event | Note]) -> Notes:
 
 
 def _is_member(run: Run) -> bool:
-    """Whether a pass is a member of its sequence or the whole pipeline, not only required."""
+    """Whether a pass is a member of its sequence or the whole pipeline, not only a required
+    pass."""
     sequence = None if run.outer is None else run.outer.the_pass
     return not isinstance(sequence, Sequential) or any(run.the_pass is q for q in sequence.passes)
 
 
 def _needs_level(run: Run, skipped: str) -> int | None:
-    """The level that a pass needs, if it was skipped because the context has a lower one."""
+    """The opt_level that a pass needs, if it was skipped because the context has a lower one."""
     ctx, info = run.context, run.the_pass.info
     return ctx.needed_level(info) if skipped == ctx.why_skipped(info) else None

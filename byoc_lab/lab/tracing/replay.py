@@ -16,14 +16,14 @@ Replaced = dict[Expr, Expr]
 
 
 def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
-    """The module after `events`, the first ones that a pass reported on `before`.
+    """The module after `events`, the first events that a pass reported on `before`.
 
     The module is not checked: in the middle of a pass it may be malformed. New nodes have no types.
     """
     mod = before.copy()
     replaced: dict[Round, Replaced] = {}
-    current: dict[str, Round] = {}  # the last round of each function, until it is applied
-    renamed: dict[GlobalVar, GlobalVar] = {}  # since the last other event: all are renamed at once
+    current: dict[str, Round] = {}  # the last round of each function that is not yet applied
+    renamed: dict[GlobalVar, GlobalVar] = {}  # renames since the last other event, applied together
 
     def apply(function: str) -> None:
         if (found := current.pop(function, None)) is not None:
@@ -61,7 +61,7 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
 
 
 def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
-    """The node that each node below the root of a round becomes by these replacements."""
+    """The new node for each node below the root of a round after these replacements."""
     memo: dict[Expr, Expr] = {}
     for node in post_order(found.root):
         parts = node.parts()
@@ -69,7 +69,7 @@ def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
         made = found.made.get(node)
         if node in replaced:
             memo[node] = replaced[node]
-        elif made is not None and _is_with_parts(made, node, new):  # so users share it
+        elif made is not None and _is_with_parts(made, node, new):  # shared by its users
             memo[node] = made
         else:
             memo[node] = node if all(map(is_, parts, new)) else node.with_parts(new)
@@ -77,7 +77,7 @@ def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
 
 
 def _is_with_parts(made: Expr, node: Expr, parts: Sequence[Expr]) -> bool:
-    """Whether `made` is `node` with these parts, and has parts."""
+    """Whether `made` equals `node` with these parts, and has parts."""
     if type(made) is not type(node):
         return False
     if isinstance(made, Call) and isinstance(node, Call) and made.attrs != node.attrs:

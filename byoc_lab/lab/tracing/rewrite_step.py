@@ -1,4 +1,4 @@
-"""`RewriteStep`: one rewrite of a pass by itself."""
+"""`RewriteStep`: a single rewrite of a pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class Followed(NamedTuple):
-    """A state of a pass between two rewrites, where its nodes come from in the input, and the
+    """A state of a pass between two rewrites, with the origins of its nodes in the input and the
     numbers of its regions."""
 
     side: Side
@@ -26,16 +26,16 @@ class Followed(NamedTuple):
 
 
 class RewriteStep:
-    """One rewrite: the modules before and after it.
+    """One rewrite, with the modules before and after it.
 
-    event: the rewrite. before, after: the states of the pass around it. provenances: where the
-    nodes of these two come from in the input of the pass. is_reported: see `Stage.is_reported`.
+    event: the rewrite. before, after: the states of the pass around it. provenances: the origins of
+    the nodes of both states in the input of the pass. is_reported: see `Stage.is_reported`.
     """
 
     def __init__(
         self, event: Event, is_reported: bool, states: Callable[[], tuple[Followed, Followed]]
     ):
-        """states: computes the states before and after it."""
+        """states: returns the states before and after the rewrite."""
         self.event, self.is_reported = event, is_reported
         self._computed = states
 
@@ -69,7 +69,7 @@ class RewriteStep:
 
 
 def _lineage(first: Provenance, second: Provenance) -> ComposedLineage:
-    """The nodes of two states of a pass that have the same place."""
+    """Pairs the nodes of two states of a pass that are in the same position."""
     nodes = {place: node for node, place in first.places.items()}
     pairs = {nodes[place]: node for node, place in second.places.items() if place in nodes}
     return ComposedLineage([pairs])

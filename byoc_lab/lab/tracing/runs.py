@@ -1,4 +1,4 @@
-"""`Run`: one run of a pass, with those of the passes that it runs."""
+"""`Run`: one run of a pass, with the runs of the passes inside it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from byoc_lab.relay.ir.module import IRModule
 class Run:
     """A run of a pass.
 
-    given, result: the modules that it got and returned. A function of the user may change both
-    afterwards, so `before` and `after` are copies of them where one runs.
-    is_function: whether the pass is a function of the user. is_group: whether the passes that it
-    runs have runs of their own (`inner`).
-    reported: its rewrites and notes, without those of `inner`. offset: how many the outer run had
-    reported before it. started, ended: readings of `time.perf_counter`.
+    given, result: the modules that it received and returned. A user's function may change both
+    afterwards, so `before` and `after` are copies if such a function runs. is_function: whether the
+    pass is a user's function. is_group: whether the passes that it runs are recorded as separate
+    runs (`inner`). reported: its rewrites and notes, without those of `inner`. offset: the number
+    of reports of the outer run before this run. started, ended: readings of `time.perf_counter`.
     """
 
     result: IRModule | None = None
     after: IRModule | None = None
     error: Exception | None = None
     ended: float
-    # Where a function of the user runs: the modules that have been seen, by their functions.
+    # Used while a user's function runs: copies of the modules seen so far, by their functions.
     _states: dict[frozenset[int], IRModule] | None
 
     def __init__(self, p: Pass, given: IRModule, outer: Run | None, is_function: bool):
@@ -50,7 +49,7 @@ class Run:
         self.after = None if result is None else self._kept(result)
 
     def _kept(self, mod: IRModule) -> IRModule:
-        """A module as it is now, which no function of the user changes."""
+        """The module in its current state; a copy if a user's function might change it."""
         if self._states is None:
             last = self.inner[-1] if self.inner else self
             return last.after if last.after is not None and last.result is mod else mod
@@ -61,10 +60,10 @@ class Run:
         return known
 
     def way(self) -> list[Run]:
-        """The inner runs that lead to the result; if there is none, to the last inner run.
+        """The inner runs that contribute to the result or, without a result, to the last inner run.
 
-        A function of the user may run passes on modules that it makes for a question, such as for
-        the type of an expression. These lead nowhere.
+        A user's function may also run passes on temporary modules, for example to infer the type of
+        an expression. These runs do not count.
         """
         if not self.is_function:
             return self.inner
@@ -77,7 +76,8 @@ class Run:
         return found[::-1]
 
     def _made_part_of(self, mod: IRModule) -> bool:
-        """Whether a module has a function that the pass made, or left if it changed nothing."""
+        """Whether `mod` has a function that the pass made or, if it changed nothing, a function
+        that it kept."""
         if self.after is None:
             return False
         every, had = self.after.functions, self.before.functions

@@ -2,7 +2,7 @@
 
 The file is a ZIP archive with three members:
 
-    nodes.jsonl  all expressions and types of all stages, each once, in the form of `rows.py`
+    nodes.jsonl all expressions and types of all stages, each once, in the format of `rows.py`
     trace.json   {"format", "version", ...}: stages, modules, events. Expressions and types are
                  numbers, their positions in nodes.jsonl. An event is the list of what `EVENT`
                  names, a note that of rule, reason, node and function; their texts are numbers,
@@ -34,9 +34,9 @@ FORMAT, VERSION = "byoc_lab.trace", 2
 TRACE, NODES, ARRAYS = "trace.json", "nodes.jsonl", "arrays.bin"
 EVENT = ("rule", "reason", "before", "after", "function", "round", "sources", "bound")
 COMPRESSION = 3
-"""zlib's level: a tenth larger than by its own choice, in a third of the time."""
+"""zlib's level: files are a tenth larger than at its default level, in a third of the time."""
 SMALL = 16
-"""So many elements of an array are saved in any case."""
+"""Arrays with at most this many elements are always saved."""
 Json = dict[str, Any]
 
 
@@ -50,10 +50,11 @@ def save_trace(
     *,
     constants: bool,
 ) -> Path:
-    """Write a trace, given by its attributes, to a file. constants: with the numbers of constants;
-    without them, only arrays of up to 16 elements keep theirs, and the file stays small.
+    """Write a trace, given by its attributes, to a file. constants: whether to save the numbers of
+    constants; if not, only arrays of up to 16 elements keep their numbers, and the file stays
+    small.
 
-    Raises AttributeValueError for an attribute or dtype that has no form in the file.
+    Raises AttributeValueError for an attribute or dtype that the file format cannot represent.
     """
     path = Path(path)
     packed: Any = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": COMPRESSION}
@@ -80,7 +81,8 @@ def save_trace(
             for a, k in zip(arrays, kept, strict=True)
         ]
         archive.writestr(TRACE, json.dumps(data, separators=(",", ":")))
-        with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:  # not compressed
+        # stored uncompressed
+        with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:
             for array, keep in zip(arrays, kept, strict=True):
                 if keep:
                     view = array.view()
@@ -89,7 +91,7 @@ def save_trace(
 
 
 class _Writer:
-    """Turns the stages of a trace into JSON, and places the expressions and types that they refer
+    """Turns the stages of a trace into JSON, and numbers the expressions and types that they refer
     to."""
 
     def __init__(self, stages: Sequence[PassRecord], nodes: RowWriter):
@@ -152,7 +154,7 @@ class _Writer:
         return self._module_at[id(mod)]
 
     def foreign(self, mod: ForeignModule) -> Json:
-        """The content of a module of another language beside its nodes: its text and findings."""
+        """The content of a non-Relay module other than its nodes: its text and findings."""
         return {
             "language": mod.language,
             "lines": [
@@ -203,7 +205,7 @@ class _Writer:
         return self._round_at[found]
 
     def pairs(self, nodes: Mapping[Expr, Expr]) -> list[int]:
-        """Keys and values in turn; all of them are in `roots` and therefore numbered."""
+        """Keys and values alternating; all of them are in `roots` and therefore numbered."""
         placed = self.placed
         return [placed[id(n)] for pair in nodes.items() for n in pair]
 

@@ -41,26 +41,26 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 
 SKIPPED_PASS = "BYT001"
-MAX_FOLLOWED = 4  # states between rewrites that a stage keeps
+MAX_FOLLOWED = 4  # number of cached states between rewrites per stage
 
 
 @dataclass(eq=False)
 class Stage(PassRecord, Shown):
     """One pass of a pipeline.
 
-    name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
-    before, after: the modules; after is None if the pass raised `error`.
-    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order. notes:
-        refusals and merges that were not made. needs_level: the opt_level that the pass needs, if
-        it was skipped because the context has a lower one. nested: the passes that ran inside this
-        one, where they were recorded (`inside()` shows them). opt_level: of the context that a
-        recorded pass ran in.
+    name: the name of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
+        before, after: the modules; after is None if the pass raised `error`. skipped: why the pass
+        did not run. seconds: wall time. events: the rewrites, in order. notes: refusals and merges
+        that were not made. needs_level: the opt_level that the pass needs, if it was skipped
+        because the context has a lower one. nested: the passes that ran inside this one, if they
+        were recorded (`inside()` shows them). opt_level: the opt_level of the PassContext in which
+        a recorded pass ran.
     """
 
     nested: tuple[Stage, ...] = ()
 
     def at(self, index: int) -> Stage:
-        """A copy of the stage for another trace; both share their provenance and all computed
+        """A copy of the stage for another trace; both share the provenance and all cached
         properties."""
         other = Stage.__new__(Stage)
         other.__dict__.update({"_same": self, **self.__dict__, "index": index})
@@ -68,7 +68,7 @@ class Stage(PassRecord, Shown):
 
     @cached_property
     def numbering(self) -> Numbering:
-        """The numbers of the regions; a trace sets them if an earlier stage has numbered them."""
+        """The region numbers; a trace sets them if an earlier stage has numbered the regions."""
         return Numbering(self)
 
     @cached_property
@@ -77,14 +77,14 @@ class Stage(PassRecord, Shown):
 
     @cached_property
     def findings_after(self) -> list[Finding]:
-        """The findings in the result of the pass; in its input if there is no result."""
+        """The findings in the result of the pass or, without a result, in its input."""
         if self.after is None or self.after is self.before:
             return self.findings_before
         return _findings(self.after, self.numbering.after)
 
     def followed(self, count: int) -> Followed:
-        """The module after the first `count` rewrites, and where its nodes come from. The last few
-        are kept: one step begins where its neighbour ends."""
+        """The module after the first `count` rewrites, with the origins of its nodes. The last few
+        states are cached, because consecutive steps share a state."""
         if count not in self._followed:
             mod = self.state_after(count)
             provenance = Provenance(self.before, mod, self.events, count)
@@ -99,7 +99,7 @@ class Stage(PassRecord, Shown):
         return {}
 
     def step(self, number: int) -> RewriteStep:
-        """Rewrite `number`, from 1, by itself: the modules before and after it, and their diff.
+        """Rewrite `number` (counted from 1) alone: the modules before and after it, and their diff.
         Raises StageIndexError."""
         if not 1 <= number <= len(self.events):
             raise StageIndexError(
@@ -128,8 +128,8 @@ class Trace(Shown):
     """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
     Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, `pipeline`,
-    what was run; None in a trace that was loaded or copied; and `versions`, of what a recording was
-    made with, by name ("tvm", "python", ...).
+    the pipeline as it was given; None in a trace that was loaded or copied; and `versions`, the
+    versions of the software that made a recording, by name ("tvm", "python", ...).
     """
 
     def __init__(
@@ -164,13 +164,13 @@ class Trace(Shown):
 
     @property
     def findings(self) -> list[Finding]:
-        """The passes that were skipped, targets that nothing knows, patterns of Relax that never
-        match, then the findings in the last module."""
+        """Skipped passes, unknown targets, patterns of Relax that never match, then the findings in
+        the last module."""
         last = self.stages[-1].findings_after
         return [*self._skipped(), *self._unknown_targets(), *self._of_tables(last), *last]
 
     def _of_tables(self, last: Sequence[Finding]) -> list[Finding]:
-        """The findings on the pattern table of a Relax trace that only earlier modules have."""
+        """The findings on the pattern table of a Relax trace that only earlier modules show."""
         afters = dict.fromkeys(stage.after for stage in self.stages)
         found = (f for mod in afters if isinstance(mod, ForeignModule) for f in mod.findings)
         return [f for f in found if f.code in OF_TABLES and f not in last]
@@ -181,8 +181,8 @@ class Trace(Shown):
         return list(lint_relay(self.initial, self.pipeline, rules=["unknown-target"]))
 
     def _skipped(self) -> Iterator[Finding]:
-        """One finding for each level that passes lack, and for each pass that was skipped for
-        another reason; one that was disabled is a hint."""
+        """One finding for each opt_level that skipped passes need, and one for each pass skipped
+        for a different reason; a disabled pass is only a hint."""
         skipped: dict[tuple[str, str], list[Stage]] = {}
         for stage in self.stages:
             if stage.skipped:
@@ -213,7 +213,7 @@ class Trace(Shown):
         return self.final
 
     def __getitem__(self, which: int | str) -> Stage:
-        """A stage by position, or the first one with a pass or group of that name."""
+        """A stage by position, or the first stage with this pass or group name."""
         if isinstance(which, int):
             if not -len(self.stages) <= which < len(self.stages):
                 raise StageIndexError(
@@ -237,8 +237,8 @@ class Trace(Shown):
         return iter(self.stages)
 
     def diff(self, first: int | str = 0, last: int | str = -1) -> Diff:
-        """The diff of the module before stage `first` and the one after stage `last`, by the
-        provenance of the nodes: of the input and the result of the pipeline by default.
+        """The diff of the module before stage `first` and the module after stage `last`, using the
+        provenance of the nodes. By default: the input and the result of the pipeline.
 
         Raises StageIndexError, UnknownNameError, and ArgumentError if `last` is before `first`.
         """
@@ -253,13 +253,13 @@ class Trace(Shown):
 
         def lineage() -> ComposedLineage | None:
             if any(a.after is not b.before for a, b in pairwise(stages)):
-                return None  # a stage that the trace does not have came in between
+                return None  # a stage outside the trace came in between
             return ComposedLineage([stage.diff().correspondence.to_after for stage in stages])
 
         return diff_of(stages[0].before, after, lineage)
 
     def history(self, node: Expr) -> History:
-        """A node of any stage through all stages, from the input of the pipeline to its result.
+        """The history of a node of any stage, from the input of the pipeline to its result.
 
         Raises UnknownNodeError if no module of the trace has the node.
         """
@@ -268,9 +268,9 @@ class Trace(Shown):
     def save(self, path: str | Path, constants: bool = True) -> Path:
         """Write the trace to a file that `byoc_lab.load_trace` reads.
 
-        constants: with the numbers of constants. Without them the file is small, and the loaded
-        trace has everything but values. Raises AttributeValueError for an attribute or dtype that
-        has no form in the file.
+        constants: whether to save the numbers of constants. Without them the file is small, and the
+        loaded trace has everything except these values. Raises AttributeValueError for an attribute
+        or dtype that the file format cannot represent.
         """
         return save_trace(
             path, self.stages, self.title, self.error, self.versions, constants=constants
@@ -302,9 +302,9 @@ def _findings(mod: IRModule, numbers: Numbers) -> list[Finding]:
 
 
 def number_regions(stages: Sequence[Stage], around: Stage | None = None) -> None:
-    """Let regions keep their numbers from stage to stage, and sentences name them by these.
+    """Make regions keep their numbers from stage to stage, also in sentences.
 
-    around: the stage that the others ran inside.
+    around: the stage in which the stages ran.
     """
     if around is not None and stages[0].before is around.before:
         stages[0].numbering = Numbering(stages[0], lambda: around.numbering.before)

@@ -24,25 +24,23 @@ def trace(
     """Run `pipeline` on `mod` and record each stage.
 
     pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, a function from module to
-        module, or a list of these and of names of passes. Each pass of a sequence is a stage. A
-        pass that another one requires is a stage if it changes the module. Each pass that a
-        function runs on the way to its result is a stage, too, and what it changes itself.
-    era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
-        object keeps its own era.
-    opt_level: passes above this level are skipped, and `Trace.findings` says so. The default is
-        the level that the pipeline would run at: that of the active PassContext; without one, that
-        of a pipeline given by name (3 for back ends), or 2 as for any Sequential. All other
-        settings are those of the active context.
-    progress: is called with the name of each pass that is to be a stage, when it begins.
+        module, or a list of these and pass names. Each pass of a sequence is a stage. A pass that
+        another one requires is a stage if it changes the module. Each pass that a function runs to
+        compute its result is a stage, too, and so is the function's own change. era: "2020-01" or
+        "0.16": the TVM version whose behaviour pipelines and passes given by name reproduce. A pass
+        object keeps its own era. opt_level: passes above this level are skipped, and
+        `Trace.findings` says so. The default is the level of the active PassContext; without one,
+        the level of a pipeline given by name (3 for back ends), or 2 as for any Sequential. All
+        other settings come from the active context.
+    progress: is called with the name of each pass that will be a stage, when it begins.
 
     A module of TVM's Relax, `tvm.ir.IRModule`, is traced too: the pipeline then consists of passes
-    of TVM, their names and functions, and `Trace.result` is TVM's module. patterns: of Relax alone:
-    the pattern table that FuseOpsByPattern has; entries that never match are findings.
-
-    A pass that raises an exception ends the trace, which keeps the exception and the stages before.
+    of TVM, their names and functions, and `Trace.result` is TVM's module. patterns: only for Relax:
+    the pattern table of FuseOpsByPattern; entries that never match are findings. A pass that raises
+    an exception ends the trace; the trace keeps the exception and the stages before it.
 
     Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
-    if a pass needs more than its name; UnknownNameError for a name that does not exist.
+    if a pass given by name needs arguments; UnknownNameError for a name that does not exist.
     """
     return language_of(mod, "trace").trace(
         pipeline, era, opt_level=opt_level, title=title, progress=progress, patterns=patterns

@@ -16,7 +16,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.checking.bisection import Bisection
 from byoc_lab.lab.checking.example_inputs import example_inputs
-from byoc_lab.lab.checking.progress import Moment
+from byoc_lab.lab.checking.progress import ProgressUpdate
 from byoc_lab.passes import named_pipeline
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.ir.expr import Call
@@ -248,7 +248,7 @@ def test_difference_below_rounding_is_reported_as_such() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[Moment] = []
+    told: list[ProgressUpdate] = []
     byoc_lab.bisect(network("small"), "dnnl", progress=told.append)
     assert [m.done for m in told] == list(range(len(told))) and told[0].work == "bisect"
     assert any("region @" in m.at for m in told)

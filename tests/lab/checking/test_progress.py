@@ -12,7 +12,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay, terminal
 from byoc_lab.lab.checking import progress
-from byoc_lab.lab.checking.progress import Moment, Progress
+from byoc_lab.lab.checking.progress import Progress, ProgressUpdate
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import build
@@ -85,7 +85,7 @@ def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch
 def test_validate_tells_its_listener() -> None:
     x = relay.var("x", shape=(4,))
     mod = infer_module(IRModule.from_expr(Function([x], nn.relu(relay.tanh(x)))))
-    told: list[Moment] = []
+    told: list[ProgressUpdate] = []
     byoc_lab.validate(mod, build(mod), [np.zeros(4, "float32")], progress=told.append)
     assert [m.at for m in told] == [
         "reference of tanh", "reference of nn.relu", "the executable",

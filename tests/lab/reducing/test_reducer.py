@@ -20,7 +20,7 @@ from byoc_lab.errors import (
     PassError,
     ReductionError,
 )
-from byoc_lab.lab.checking.progress import Moment
+from byoc_lab.lab.checking.progress import ProgressUpdate
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Constant, Function, If, Let, Tuple, Var
 from byoc_lab.relay.ir.visit import post_order
@@ -352,7 +352,7 @@ def test_any_other_exception_ends_the_search_and_keeps_the_state(tmp_path: Path)
 
 
 def test_a_listener_hears_each_call() -> None:
-    told: list[Moment] = []
+    told: list[ProgressUpdate] = []
     found = byoc_lab.reduce(chain(20, {5: "tanh"}), has("tanh"), progress=told.append)
     assert len(told) == found.calls
     assert told[0].at == "the module as it was given" and told[1].at.startswith("20 operators, ")

@@ -1,9 +1,10 @@
-"""Why two correct machines may compute an element differently, in words for a report.
+"""Reasons why two correct machines may compute an element differently, in words for a report.
 
-FACTS has what machines make of special values, by operator; the rules in `undecided.py` have the
-rest. The faults of oneDNN 3.2 with nan, infinities and denormal numbers were measured at SSE41,
-AVX, AVX2 and AVX512_CORE, in the kernels that `functions.py` names; its other functions treat
-these numbers as IEEE 754 says. `tests/lab/checking/bounds/test_causes.py` tries every operator.
+SPECIAL_VALUES lists, by operator, the special values that machines compute differently;
+`undecided.py` handles overflow and rounding steps. The faults of oneDNN 3.2 with nan, infinities
+and denormal numbers were measured at SSE41, AVX, AVX2 and AVX512_CORE, in the kernels listed in
+`functions.py`. Other oneDNN functions treat these numbers as IEEE 754 specifies.
+`tests/lab/checking/bounds/test_causes.py` tests every operator.
 """
 
 from __future__ import annotations
@@ -23,17 +24,15 @@ Causes = frozenset[str]
 NONE: Causes = frozenset()
 
 OVERFLOW = "overflow of a value or of a partial sum"
-UNDEFINED = "an integer made of nan, or of a number beyond its range"
+UNDEFINED = "an integer converted from nan, or from a number beyond its range"
 FAULT = "a fault of oneDNN"
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A special value for which a machine computes something else than IEEE 754 specifies.
-
-    words: {op} stands for the operator. special: a mask of the values of the result that it
-        changes; of the first argument if `of_argument`.
-    """
+class SpecialValue:
+    """A special value that a machine computes differently from IEEE 754. words: the description,
+    with {op} in place of the operator. special: returns a mask of the affected values of the
+    result, or of the first argument if `of_argument`."""
 
     words: str
     special: Callable[[Array], Array]
@@ -43,7 +42,7 @@ class Fact:
         return self.words.format(op=op)
 
     def elements(self, step: Step, value: Array) -> Array:
-        """A mask of the elements of a result that it changes."""
+        """A mask of the affected elements of a result."""
         return np.asarray(self.special(step.args[0] if self.of_argument else value))
 
 
@@ -51,33 +50,42 @@ def _is_least(value: Array) -> Array:
     return np.asarray(np.isnan(value) | np.isneginf(value))
 
 
-_ROW = Fact(f"{{op}} of a row with nan or inf has numbers on DNNL, {FAULT}", np.isnan)
-_SELECTED = Fact("{op} of nan and numbers may be one of the numbers", np.isnan)
-FACTS: dict[Arithmetic | str, tuple[Fact, ...]] = {
-    Arithmetic.RELU: (Fact("{op}(nan) is 0 on DNNL and in code of LLVM", np.isnan),),
+_ROW = SpecialValue(
+    f"{{op}} of a row with nan or inf gives finite numbers on DNNL, {FAULT}", np.isnan
+)
+_SELECTED = SpecialValue("{op} of nan and numbers may return a number", np.isnan)
+SPECIAL_VALUES: dict[Arithmetic | str, tuple[SpecialValue, ...]] = {
+    Arithmetic.RELU: (SpecialValue("{op}(nan) is 0 on DNNL and in code of LLVM", np.isnan),),
     Arithmetic.CLIP: (
-        Fact("{op}(nan) is the lower bound on DNNL, the upper one in code of LLVM", np.isnan),
-        Fact("{op} to an infinite bound gives 3.4e38 on DNNL in the place of inf", np.isinf),
+        SpecialValue(
+            "{op}(nan) is the lower bound on DNNL, the upper bound in code of LLVM", np.isnan
+        ),
+        SpecialValue("{op} to an infinite bound gives 3.4e38 instead of inf on DNNL", np.isinf),
     ),
-    Arithmetic.SIGN: (Fact("{op}(nan) is 0 in code of LLVM", np.isnan),),
+    Arithmetic.SIGN: (SpecialValue("{op}(nan) is 0 in code of LLVM", np.isnan),),
     Arithmetic.SOFTMAX: (_ROW,),
     Arithmetic.LOG_SOFTMAX: (_ROW,),
     Arithmetic.LARGER: (_SELECTED,),
     Arithmetic.EXTREME: (_SELECTED,),
-    Arithmetic.ORDER: (Fact("{op} has no order for nan", np.isnan),),
-    # oneDNN begins a maximum with the least finite number, and compares nan as if it were less.
+    Arithmetic.ORDER: (SpecialValue("{op} compares nan, which has no order", np.isnan),),
+    # oneDNN starts a maximum with the lowest finite number, and treats nan as lower than every
+    # number.
     Arithmetic.MAX_POOL: (
-        Fact(
-            f"{{op}} may pass over nan on DNNL and in code of LLVM, and of nan or -inf alone be "
-            f"-3.4e38 on DNNL, {FAULT}",
+        SpecialValue(
+            f"{{op}} may pass over nan on DNNL and in code of LLVM, and returns -3.4e38 for nan "
+            f"or -inf alone on DNNL, {FAULT}",
             _is_least,
         ),
     ),
-    # Functions by their names.
-    "exp": (Fact(f"{{op}}(nan) is inf on DNNL, {FAULT}", np.isnan),),
-    "sigmoid": (Fact(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", np.isnan),),
+    # Functions, by operator name.
+    "exp": (SpecialValue(f"{{op}}(nan) is inf on DNNL, {FAULT}", np.isnan),),
+    "sigmoid": (SpecialValue(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", np.isnan),),
     "erf": (
-        Fact(f"gelu(inf), which has {{op}}, is nan on DNNL with AVX-512, {FAULT}", np.isinf, True),
+        SpecialValue(
+            f"gelu(inf), which contains {{op}}, is nan on DNNL with AVX-512, {FAULT}",
+            np.isinf,
+            True,
+        ),
     ),
 }
 
@@ -91,9 +99,9 @@ def of_denormals(op: str) -> str:
 def inherited_causes(
     step: Step, value: Array, inherited: Error, errors: Sequence[Error], causes: Sequence[Causes]
 ) -> Causes:
-    """The causes of the elements of a result that may be anything because of the arguments.
+    """The causes that result elements with unbounded inherited errors take over from the arguments.
 
-    inherited: unbounded. errors, causes: of the arguments, flat.
+    inherited: the unbounded elements. errors, causes: per argument, flat.
     """
     free = np.isinf(full(inherited.jump, value))
     if not np.any(free):
@@ -115,8 +123,8 @@ def inherited_causes(
 
 
 def _broadcasts(array: Array, result: Array) -> bool:
-    """Whether the elements of the array align with those of the result as in a broadcast; the array
-    that expand_dims gets does not, since its axes are at other positions."""
+    """Whether the elements of the array align with those of the result by broadcasting. The
+    argument of expand_dims does not, since its axes move to other positions."""
     last = zip(reversed(array.shape), reversed(result.shape), strict=False)
     return array.ndim <= result.ndim and all(n in (1, m) for n, m in last)
 

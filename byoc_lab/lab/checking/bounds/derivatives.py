@@ -1,6 +1,7 @@
-"""Errors of results by the derivatives of operators: products, sums, lines, softmax, argmax.
+"""Errors of results, from the derivatives of operators: products, sums, linear functions, softmax,
+argmax.
 
-For sums of products the sum of squares is again one of products, of squares.
+A sum of products has squared errors that are again a sum of products, of the squares.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def bilinear(step: Step, errors: list[Any]) -> list[Error]:
         total = total + ew.relative**2 * step.squares
     elif some(ew.sigma):
         total = total + _products(step, np.square(x), np.square(full(ew.sigma, w)), rest)
-    # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
+    # Discontinuities of neighbours may agree (ties rounded in one direction), so they add linearly.
     jump: Any = 0.0
     dx, dw = full(ex.jump, x), full(ew.jump, w)
     if some(dx):
@@ -47,12 +48,12 @@ def bilinear(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def _products(step: Step, x: Array, w: Array, rest: list[Any]) -> Array:
-    """Sums of products of positive numbers; in integers for operators with zero points."""
+    """Sums of products of absolute values; in integers for operators with zero points."""
     return np.asarray(step.positive(x, w) if not rest else step.again(x, w, *rest), np.float64)
 
 
 def of_sum(step: Step, errors: list[Any]) -> list[Error]:
-    """The sum of two arguments, or their difference."""
+    """The sum or the difference of two arguments."""
     a, b = errors
     vector = along_axis(step, full(b.sigma, step.args[1]))
     jump = a.jump + along_axis(step, full(b.jump, step.args[1])) if some(b.jump) else a.jump
@@ -69,7 +70,7 @@ def of_product(step: Step, errors: list[Any]) -> list[Error]:
         jump = far * ey.jump + wide * ex.jump + ex.jump * ey.jump
     if not np.isinf(step.value).any():
         return [Error(sigma, jump)]
-    # Infinity times a number that is not zero, whatever the errors of the two.
+    # Infinity times a nonzero number is infinite, whatever the errors of both are.
     infinite = [np.isinf(v) & ~np.isinf(e.jump) for v, e in ((x, ex), (y, ey))]
     sure = (infinite[0] & (y > ey.reach)) | (infinite[1] & (x > ex.reach))
     return [Error(np.where(sure, 0.0, sigma), np.where(sure, 0.0, jump))]
@@ -84,7 +85,7 @@ def relu(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def batch_norm(step: Step, errors: list[Any]) -> list[Error]:
-    """Inference, a line in its data."""
+    """Batch norm in inference: a linear function of its data."""
     if any(some(e.jump) for e in errors[1:]):
         return interval(step, errors)
     x, error = step.args[0], errors[0]
@@ -107,7 +108,7 @@ def batch_norm(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def _in_range(value: Array, error: Error) -> Error:
-    """An integer that may be anything is in the range of its dtype nevertheless."""
+    """An integer with an unbounded error is still in the range of its dtype."""
     if value.dtype.kind not in "iu":
         return error
     info = np.iinfo(value.dtype)
@@ -119,7 +120,7 @@ def _centred(x: Array, zero_point: Array) -> Array:
 
 
 def of_mean(step: Step, errors: list[Any]) -> list[Error]:
-    """Sums and means. Jumps add linearly, since the jumps of neighbours may have one sign."""
+    """Sums and means. Jumps add linearly, since the jumps of neighbours may have the same sign."""
     x, error = step.args[0], errors[0]
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
@@ -132,8 +133,8 @@ def of_mean(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def softmax(step: Step, errors: list[Any]) -> list[Error]:
-    """ds_i = s_i * (dx_i - sum of s_j * dx_j). Jumps are taken at the ends of their intervals: s_i
-    is largest if x_i rises and all others fall."""
+    """ds_i = s_i * (dx_i - sum of s_j * dx_j). Jumps are evaluated at the ends of the intervals:
+    s_i is largest if x_i rises and all other elements fall."""
     (x,), (error,) = step.args, errors
     axis, s = step.attrs.axis, step.value
     logarithm = step.arithmetic is Arithmetic.LOG_SOFTMAX
@@ -163,8 +164,8 @@ def softmax(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def of_arg(step: Step, errors: list[Any]) -> list[Error]:
-    """argmax and argmin: the largest distance between the result and the index of an element that
-    may be the extreme one."""
+    """argmax and argmin: the largest distance from the result to an index that may be the true
+    one."""
     (x,), (error,) = step.args, errors
     reach = full(error.reach, x)
     up, down = step.again(x + reach), step.again(x - reach)

@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.step import Array
 
-FAILURE = 1e-9  # probability that a correct result is reported as wrong
+FAILURE = 1e-9  # probability that an element of a correct result is reported as wrong
 
 
 def outlier_factor(n: int) -> float:
@@ -20,14 +20,15 @@ def outlier_factor(n: int) -> float:
     return sqrt(2 * log(2 * n / FAILURE))
 
 
-REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
+# the largest deviation of an element, in standard deviations: about 8.7
+REACH = outlier_factor(10**7)
 
-ANYTHING = 1e38  # a number for an element that may have any value
+ANYTHING = 1e38  # marks an element that may have any value
 
 
 @dataclass(frozen=True)
 class Error:
-    """The error of one array: numbers or arrays of its shape, in its units.
+    """The error of one array: sigma and jump, each a number or an array of its shape, in its units.
 
     relative: sigma divided by the magnitude of each element, if that is one number; else 0.
     """
@@ -42,7 +43,7 @@ class Error:
 
     @cached_property
     def unbounded(self) -> bool:
-        """Whether the jump of an element is infinite: it may have any value."""
+        """Mask of the elements with an infinite jump: they may have any value."""
         jump = self.jump
         return bool(np.isinf(jump).any()) if isinstance(jump, np.ndarray) else isinf(jump)
 
@@ -56,12 +57,12 @@ EXACT = Error()
 
 
 def some(part: Any) -> bool:
-    """Whether a part of an error is not zero: of an element, if it is an array."""
+    """Whether a part of an error is nonzero; elementwise for an array."""
     return bool(part.any() if isinstance(part, np.ndarray) else part)
 
 
 def full(part: Any, like: Array) -> Array:
-    """A part of an error in the shape of its array."""
+    """A part of an error, broadcast to the shape of its array."""
     if isinstance(part, np.ndarray) and part.shape == like.shape and part.dtype == np.float64:
         return part
     found: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)

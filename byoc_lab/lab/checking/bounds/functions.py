@@ -1,13 +1,14 @@
 """Errors of the functions that kernels approximate: one table of measurements, and the bounds.
 
 Each instruction set has its own code for exp, log, tanh, sigmoid and erf, and the errors differ.
-The table has the largest error of any of them, so a bound does not depend on the machine that
-computes it. Measured against float64, in units of u = 2 ** -24: 600 random mantissas of every
-exponent and of both signs, 10**6 numbers over the ranges in which each function varies, and for log
-all mantissas; each function as a kernel of its own, behind a convolution (blocked, depthwise, of
-one channel), a dense layer, a matmul, a sum and a pooling, which have scalar code in places.
-Levels: SSE41, AVX and AVX2 (`ONEDNN_MAX_CPU_ISA`), AVX512_CORE on another machine, and the code
-that LLVM makes for the host. `tests/lab/checking/bounds/test_functions.py` repeats a part of it.
+The table has the largest error over all instruction sets, so a bound does not depend on the
+machine. Measured against float64, in units of u = 2 ** -24: 600 random mantissas of every exponent
+and of both signs, 10**6 numbers over the ranges in which each function varies, and for log all
+mantissas; each function as a separate kernel, and after a convolution (blocked, depthwise, with one
+channel), a dense layer, a matmul, a sum and a pooling; these kernels contain scalar code, too.
+Levels: SSE41, AVX and AVX2 (`ONEDNN_MAX_CPU_ISA`), AVX512_CORE on a different machine, and the code
+that LLVM generates for the host. `tests/lab/checking/bounds/test_functions.py` repeats a part of
+it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from byoc_lab.lab.checking.bounds.step import (
 class Measured:
     """The errors of one function, in units of u: relative ones count times |result|.
 
-    relative, absolute: their sum is the largest error. relative_rms, absolute_rms: their sum is the
-    root mean square of the errors, of that part of the range in which it is largest.
+    relative + absolute: the largest error. relative_rms + absolute_rms: the root mean square of the
+    errors, over the part of the range where it is largest.
     """
 
     relative: float
@@ -46,31 +47,31 @@ class Measured:
         return self.relative * np.abs(value) + self.absolute
 
     def deviation(self, value: Any) -> Any:
-        """A standard deviation for results like `value`.
+        """The standard deviation for results of the size of `value`.
 
-        At least the root mean square, so that it holds for sums of results too, and so large that
-        REACH of it is the largest error with a margin.
+        It is at least the root mean square, so that it also holds for sums of results. REACH times
+        it is at least the largest error plus a margin.
         """
         rms = self.relative_rms * np.abs(value) + self.absolute_rms
         return np.maximum(rms, MARGIN / REACH * self.largest(value))
 
 
-MARGIN = 1.5  # for mantissas that were not tried, and the code of other compilers
+MARGIN = 1.5  # margin for untested mantissas and the code of other compilers
 MEASURED = {
     "exp": Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
     "sigmoid": Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
     "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 has 9.1, AVX2 8.6
-    "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, where two terms cancel near 0; oneDNN 1.2
+    "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, if two terms cancel near 0; oneDNN: 1.2
     "rsqrt": Measured(1.5, 0.6),  # the host
-    "sqrt": Measured(1.0, 0.43),  # one rounding, on all
+    "sqrt": Measured(1.0, 0.43),  # one rounding, everywhere
 }
-# The absolute error of log: oneDNN looks the logarithm of a part of the mantissa up in a table, and
-# the error is largest just past a step of the table. Neighbours have the same error.
-LOG = 115.0  # SSE41, AVX near 2 ** -7; AVX2, AVX512_CORE 58; beside three roundings
+# The absolute error of log. oneDNN looks up the logarithm of a part of the mantissa in a table; the
+# error is largest just after a table step. Neighbours have the same error.
+LOG = 115.0  # SSE41, AVX near 2 ** -7; AVX2, AVX512_CORE: 58; in addition to three roundings
 LOG_NEAR_1 = 25.5  # SSE41, AVX; AVX2 24.1
 NEAR_1 = (0.9, 1.03)
-EXACT_MULTIPLES = 7.0  # the smallest |x| for which float32 does not hold all n * log(2)
-LOG_2 = 0.05  # relative error of exp per unit of |x|, since kernels have log(2) in float32
+EXACT_MULTIPLES = 7.0  # from this |x| on, float32 cannot hold every n * log(2)
+LOG_2 = 0.05  # relative error of exp per unit of |x|, because kernels store log(2) in float32
 
 
 def exponent_error(x: Array) -> Array:
@@ -94,7 +95,7 @@ def log_error(x: Array) -> Array:
 
 
 def function_rounding(step: Step) -> Any:
-    """The standard deviation of the error of a function in MEASURED, in units of u / sqrt(3)."""
+    """The standard deviation of the error of a function of MEASURED, in units of u / sqrt(3)."""
     deviation = MEASURED[step.op.name].deviation(step.value)
     if step.op.name == "tanh":  # the host computes tanh of 16-bit floats in 16 bits
         return sqrt(3) * deviation
@@ -102,7 +103,7 @@ def function_rounding(step: Step) -> Any:
 
 
 def in_units(step: Step, deviation: Any) -> Any:
-    """A standard deviation in the unit that `rounding` uses: float32's u.
+    """A standard deviation converted to the unit of `rounding`: float32's u.
 
     16-bit floats are computed in float32, then rounded; float64 has a smaller u.
     """
@@ -114,23 +115,23 @@ def in_units(step: Step, deviation: Any) -> Any:
 
 
 def log_rounding(step: Step) -> Any:
-    """Roundings of log(mantissa) + exponent * log(2); `common_error` has the rest."""
+    """Roundings of log(mantissa) + exponent * log(2), without the part in `common_error`."""
     return in_units(step, np.abs(step.value) / sqrt(3))
 
 
 def softmax_rounding(step: Step) -> Array:
-    """exp magnifies the rounding of x - max(x)."""
+    """The rounding error of softmax, because exp magnifies the rounding of x - max(x)."""
     (x,) = step.args
     axis = step.attrs.axis
     depth = x.max(axis=axis, keepdims=True) - x
     own = sqrt(3) * MEASURED["exp"].relative_rms + sqrt(x.shape[axis])
-    rounded = np.where(depth < EXACT_MULTIPLES, depth, 0.0)  # beyond, see `_softmax`
+    rounded = np.where(depth < EXACT_MULTIPLES, depth, 0.0)  # larger sizes: see `_softmax`
     return np.where(step.value == 0, 0.0, np.abs(step.value) * (rounded + own))
 
 
 def log_softmax_rounding(step: Step) -> Array:
-    """x - max(x) - log(sum of exp(x - max(x))): of the sum the relative error counts, which log
-    makes an absolute one."""
+    """x - max(x) - log(sum of exp(x - max(x))). The log turns the relative error of the sum into an
+    absolute error."""
     (x,) = step.args
     axis = step.attrs.axis
     total = np.abs(step.value) + np.abs(x - x.max(axis=axis, keepdims=True))
@@ -139,8 +140,8 @@ def log_softmax_rounding(step: Step) -> Array:
 
 
 def common_error(step: Step) -> Any:
-    """The error of a function that has one cause in many elements, and so does not average out: a
-    jump (see `propagation.py`)."""
+    """The error with one common cause in many elements, which does not average out: a jump (see
+    `propagation.py`)."""
     rule = COMMON.get(step.op.name)
     if rule is None or step.dtype not in UNIT_ROUNDOFF:
         return 0.0
@@ -162,7 +163,7 @@ def _log(step: Step) -> Array:
 
 
 def _softmax(step: Step) -> Array:
-    """The rounding error of softmax, that of x - max(x) included if it dominates."""
+    """The rounding error of softmax, including that of x - max(x) if it dominates."""
     (x,) = step.args
     depth = x.max(axis=step.attrs.axis, keepdims=True) - x
     return np.where(step.value == 0, 0.0, 2 * np.abs(step.value) * exponent_error(depth))

@@ -1,7 +1,7 @@
-"""Errors of results from values at both ends of the intervals that arguments may lie in.
+"""Errors of results, from the values at both ends of the intervals of the arguments.
 
-This is exact for operators that are monotone in each element, also at a kink or at a step. What an
-element that may have any value does to results is tried with numbers in its place.
+This is exact for operators that are monotone in each element, also at kinks and steps. For an
+element that may have any value, a few numbers are tried in its place.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from byoc_lab.lab.checking.bounds.error import REACH, Error, full, some
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat, largest_difference, mapped
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
-# Operators whose float results jump.
+# Operators with discontinuous float results.
 STEPS = (Arithmetic.FLOOR, Arithmetic.ROUND, Arithmetic.SIGN, Arithmetic.STEPS)
-DRAWS = 4  # number of samples of jumps in random directions
+DRAWS = 4  # number of samples with jumps in random directions
 
 
 def interval(step: Step, errors: list[Any]) -> list[Error]:
-    """The change of the results when each argument moves to the ends of its interval."""
+    """The change of the results if each argument moves to the ends of its interval."""
     value = flat(step.value)
     squares: list[Any] = [0.0] * len(value)
     jumps: list[Any] = [0.0] * len(value)
@@ -30,7 +30,7 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
     if any(e.unbounded for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
-    leaps: dict[int, Any] = {}  # the largest jump of each argument, by number
+    leaps: dict[int, Any] = {}  # the largest jump of each argument, by argument number
     for n, error in enumerate(errors):
         if not isinstance(error, Error) or error.exact:
             continue
@@ -51,11 +51,12 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list[Any]:
-    """Jumps of the results of an operator without a rule: the largest deviation that jumps of its
-    arguments in random directions show, twice over, for every element of a result.
+    """Jumps of the results of an operator without a rule: twice the largest deviation that samples
+    show when the jumps of its arguments have random directions, the same for every element of a
+    result.
 
-    Elements that may be anything are nan here: what becomes nan may be anything, too, and so may
-    all integers.
+    Elements that may be anything are nan here. A result element that becomes nan may be anything,
+    and so may every element of an integer result.
     """
     if not any(some(e.jump) for e in flat(tuple(errors))):
         return [0.0] * len(flat(step.value))
@@ -88,8 +89,8 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
 
 
 def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
-    """Infinity for each result that changes with elements of unbounded error, which vary
-    independently."""
+    """Infinity for each result element that depends on elements of unbounded error, which are
+    varied independently."""
     found = [np.zeros(v.shape) for v in flat(step.value)]
 
     def replaced(number: float) -> Callable[[Array, Error], Array]:
@@ -117,8 +118,8 @@ def _decided(value: Array, error: Error) -> Error:
 
 
 def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
-    """The largest change of each result when arguments move by up to their entry in `reaches`, by
-    number. Jumps of several arguments may have one cause, so they move together."""
+    """The largest change of each result if arguments move by at most their entry in `reaches`, by
+    argument number. Jumps of several arguments may have one cause, so they move together."""
     values = flat(step.value)
     largest = [np.zeros(v.shape) for v in values]
     for signs in product((1, -1), repeat=len(reaches)):
@@ -135,7 +136,7 @@ def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
 
 
 def shifted(value: Array, by: Any) -> Array:
-    """`value` moved by `by`: integers in whole steps, and a truth value to the other one."""
+    """`value` moved by `by`: integers in whole steps, booleans to their negation."""
     if value.dtype.kind == "f":
         return np.asarray(value + by)
     if value.dtype.kind == "b":
@@ -148,8 +149,8 @@ def shifted(value: Array, by: Any) -> Array:
 
 
 def distance(a: Array, b: Array) -> Array:
-    """The difference of each pair of elements: 0 of equal infinities and of two nan, and nan of a
-    number and nan."""
+    """The absolute difference of each pair of elements: 0 for equal infinities or two nan, and nan
+    for a number and nan."""
     if b.dtype.kind == "b":
         return np.asarray(a != b, np.float64)
     found = np.asarray(np.abs(a.astype(np.float64, copy=False) - b.astype(np.float64, copy=False)))

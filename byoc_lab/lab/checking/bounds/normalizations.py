@@ -1,9 +1,8 @@
 """Errors of normalizations and variances: rounding errors, and propagated errors of the arguments.
 
-A normalization computes n = (x - m) / s of each group of k elements, with their mean m and standard
-deviation s (with epsilon), and gamma * n + beta. To first order
-    dn_i = (dx_i - mean(dx) - n_i * mean(n * dx)) / s,
-and |n_i| < sqrt(k) whatever x is.
+For each group of k elements with mean m and standard deviation s (with epsilon), a normalization
+    computes n = (x - m) / s, then gamma * n + beta. To first order dn_i = (dx_i - mean(dx) - n_i *
+    mean(n * dx)) / s, and |n_i| < sqrt(k) for every x.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class _Groups:
 
 
 def normalization_rounding(step: Step) -> Array:
-    """In units of u / sqrt(3), also for kernels that compute s from mean(x ** 2) - m ** 2, as TVM's
-    code for the host does: there the squares of large numbers cancel."""
+    """In units of u / sqrt(3). Also holds for kernels that compute s from mean(x ** 2) - m ** 2, as
+    TVM's code for the host does: the squares of large numbers cancel there."""
     g = _Groups(step)
     gamma = along_axis(step, step.args[1])
     of_sum = roundings(g.x, g.axes)
@@ -55,7 +54,7 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
     d = np.square(full(errors[0].sigma, x)).reshape(g.shape)
     sigma = np.sqrt(d + (g.mean(d) + np.square(g.n) * g.mean(np.square(g.n) * d)) / g.k) / g.s
     j = full(errors[0].jump, x).reshape(g.shape)
-    # A jump may be large: s is off by at most r, and to second order by `of_s`.
+    # A jump may be large: s changes by at most r, plus `of_s` to second order.
     r = np.sqrt(g.mean(np.square(j)))
     of_s = np.minimum(r, g.mean(np.abs(g.n) * j) + np.square(r) / g.s)
     smallest = np.maximum(g.s - of_s, sqrt(step.attrs.epsilon))
@@ -63,7 +62,7 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
     largest = 2 * sqrt(g.k)
     scale = np.abs(gamma) if step.attrs.scale else np.ones(())
     sigmas = [scale * np.minimum(sigma, largest).reshape(x.shape)]
-    # An unbounded error stays unbounded: one machine has nan where another has a number.
+    # An unbounded error stays unbounded: one machine may have nan and another a number.
     limited = np.where(np.isfinite(jump), np.minimum(jump, largest), np.inf)
     jumps = [scale * limited.reshape(x.shape)]
     size = np.abs(g.n).reshape(x.shape)
@@ -76,7 +75,8 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def variance_rounding(step: Step) -> Array:
-    """In units of u / sqrt(3): of the differences from the mean, their squares, and the sum."""
+    """In units of u / sqrt(3): roundings of the differences from the mean, of their squares, and of
+    the sum."""
     x, m = step.args
     centred = np.abs(x - m)
     own = np.sqrt(centred * (np.abs(x) + np.abs(m)))
@@ -86,7 +86,8 @@ def variance_rounding(step: Step) -> Array:
 
 
 def variance(step: Step, errors: list[Any]) -> list[Error]:
-    """mean((x - m) ** 2), where m is the mean of x: 2 * mean((x - m) * dx) + mean(dx ** 2)."""
+    """mean((x - m) ** 2), where m is the mean of x; its error is 2 * mean((x - m) * dx) + mean(dx
+    ** 2)."""
     x, m = step.args
     zero, centred = np.zeros_like(m), np.abs(x - m)
 

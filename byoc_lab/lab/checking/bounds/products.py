@@ -1,17 +1,16 @@
 """Rounding errors of sums of products, and of values that a kernel adds within such a sum.
 
-A sum of k products p_j rounds k times, each time relative to the partial sum:
-    u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
-the probabilistic form of the running error bound (Higham and Mary, "A new approach to probabilistic
-rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k in place of
-sqrt(k), is also correct but useless: after the 27 layers of MobileNet it exceeds the result.
+A sum of k products p_j rounds k times, each time relative to the partial sum: u / sqrt(3) * sqrt(k)
+    * max(|partial sums|, sqrt(sum of p_j ** 2)), the probabilistic form of the running error bound
+    (Higham and Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
+    Comput. 41, 2019). The worst case, with k in place of sqrt(k), is also correct but useless:
+    after the 27 layers of MobileNet it exceeds the result.
 
-Kernels begin a sum with what is added to its result: DNNL's convolutions load the bias, or the
-tensor of a residual sum, into the accumulator. Each of the k roundings is then relative to
-|partial sum + b|. So an addition after a sum of products with the largest partial sum P has, in
-addition to its own rounding, the variance
-    (u / sqrt(3)) ** 2 * k * ((P + |b|) ** 2 - P ** 2)
-by which the beginning with b may exceed that of the sum alone.
+Kernels may start a sum with a value that the module adds to the result: DNNL's convolutions load
+    the bias, or the tensor of a residual sum, into the accumulator. Each of the k roundings is then
+    relative to |partial sum + b|. If P is the largest partial sum, starting with b may increase the
+    variance by (u / sqrt(3)) ** 2 * k * ((P + |b|) ** 2 - P ** 2); the addition gets it on top of
+    its own rounding.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from byoc_lab.lab.checking.bounds.step import Array, Step, Sum
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
-CHUNKS = 4  # the number of partial sums that are computed
+CHUNKS = 4  # the number of computed partial sums
 
 
 def summed(step: Step) -> Sum | None:
     """The result of a step as a sum to which a kernel may add another value first; None if the step
     is not such a sum.
 
-    That is a sum of products, and what is added to one or scales one: a kernel may have the scale
-    in its weights.
+    Sums of products qualify, and additions to them and scalings of them: a kernel may fold the
+    scale into its weights.
     """
     rule = SUMS.get(step.arithmetic)
     return rule(step) if rule is not None else None
@@ -46,12 +45,12 @@ def _convolution(step: Step) -> Sum:
     data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
     outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
     k = w.size // prod(w.shape[n] for n in outputs)
-    if step.attrs.get("output_padding") is not None:  # a transposed one
+    if step.attrs.get("output_padding") is not None:  # a transposed weight
         k //= step.attrs.groups
     if step.attrs.groups > 1:
         return _sum(k, step.value, step.squares)
     channel, inner = data.index_of("C"), kernel.index_of("I")
-    # If only one of the two has its channels in blocks, the channels are not sliced.
+    # If only one operand has its channels in blocks, the channels are not sliced.
     same = x.shape[channel] == w.shape[inner]
     slices = _slices(x.shape[channel]) if same else iter([slice(None)])
     parts = (step.again(_slice_of(x, channel, s), _slice_of(w, inner, s)) for s in slices)
@@ -59,7 +58,7 @@ def _convolution(step: Step) -> Sum:
 
 
 def _matrix_product(step: Step) -> Sum:
-    """(..., M, K) times (..., K, N); nn.dense transposes its weight without an attribute for it."""
+    """(..., M, K) times (..., K, N); nn.dense always transposes its weight."""
     x, y = step.args
     x = x.swapaxes(-1, -2) if step.attrs.get("transpose_a", False) else x
     y = y.swapaxes(-1, -2) if step.attrs.get("transpose_b", True) else y
@@ -91,11 +90,11 @@ def _slice_of(array: Array, axis: int, part: slice) -> Array:
     return array[(slice(None),) * axis + (part,)]
 
 
-# The value that is added to a sum, or scales it.
+# The value that is added to a sum or scales it.
 
 
 def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
-    """Pairs of each argument of an addition that is a sum, and the value that is added to it."""
+    """For an addition: pairs of an argument that is a sum, and the value added to it."""
     if step.arithmetic is Arithmetic.ADDITION:
         yield from _operands(step)
 
@@ -109,7 +108,8 @@ def _operands(step: Step) -> Iterator[tuple[Sum, Array]]:
 
 
 def along_axis(step: Step, vector: Array) -> Array:
-    """The vector of a bias_add or batch_norm along its axis; what other operators have as it is."""
+    """The vector of a bias_add or batch_norm along its axis; the value unchanged for other
+    operators."""
     axis = getattr(step.attrs, "axis", None)
     if axis is None or vector.ndim != 1:
         return vector
@@ -138,14 +138,15 @@ def _normalized(step: Step) -> Sum | None:
 
 
 def batch_norm_line(step: Step) -> tuple[Array, Array]:
-    """Scale and shift of a batch norm as a function of its data, in the shape of its axis."""
+    """Scale and shift of a batch norm as a linear function of its data, shaped along its axis."""
     gamma, beta, mean, variance = (along_axis(step, v) for v in step.args[1:])
     scale = (gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
     return scale, (beta if step.attrs.center else 0) - mean * scale
 
 
 def beginning(step: Step) -> Array:
-    """The deviation of sums among the arguments of an addition when they begin with the other."""
+    """The deviation of sums among the arguments of an addition if a kernel starts them with the
+    other argument."""
     found: Any = 0.0
     for known, other in _operands(step):
         found = np.maximum(found, known.begun_with(other))
@@ -153,7 +154,8 @@ def beginning(step: Step) -> Array:
 
 
 def beginning_of_batch_norm(step: Step) -> Array:
-    """The same for a batch norm whose scale is in the weights: the sum begins with the shift."""
+    """As `beginning`, for a batch norm whose scale is folded into the weights: the sum starts with
+    the shift."""
     known = step.sums[0] if step.sums else None
     if known is None:
         return np.zeros(())

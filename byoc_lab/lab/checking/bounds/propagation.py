@@ -1,13 +1,13 @@
 """Propagation of errors from the arguments of an operator to its result, element by element.
 
-An error has two parts. `sigma` is the standard deviation of what many roundings add up to; `jump`
-bounds what cannot be described so: a step of a rounding to integers whose tie the error reaches, an
-underflow that a machine may flush to zero. To first order, independent errors propagate as
-    sigma(f)**2 = sum over the arguments of (df/dx * sigma(x))**2
-(JCGM 100:2008, "Guide to the expression of uncertainty in measurement", 5.1.2), as `derivatives.py`
-has it for some operators. Others that are monotone in each element get their value at both ends of
-the interval that an argument may lie in (`intervals.py`). Operators that are neither get the
-largest deviation that perturbed samples of their arguments show.
+An error has two parts. `sigma` is the standard deviation of the sum of many roundings. `jump`
+    bounds discontinuities: a rounding to integers whose tie is within the error, or an underflow
+    that a machine may flush to zero. To first order, independent errors propagate as sigma(f)**2 =
+    sum over the arguments of (df/dx * sigma(x))**2 (JCGM 100:2008, "Guide to the expression of
+    uncertainty in measurement", 5.1.2), implemented in `derivatives.py` for some operators. Other
+    operators that are monotone in each element are evaluated at both ends of the interval of each
+    argument (`intervals.py`). All remaining operators get the largest deviation that perturbed
+    samples of their arguments show.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 def propagated(step: Step, errors: Any) -> list[Error] | None:
     """Propagate the errors of the arguments of a step to its results, flat.
 
-    errors: in the structure of `step.args`. None for an operator without a rule: measure them.
+    errors: in the structure of `step.args`. Returns None for an operator without a rule; its errors
+    must be measured.
     """
     if all(e.exact for e in flat(tuple(errors))):
         return [EXACT] * len(flat(step.value))
@@ -49,15 +50,17 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
         return None
     with np.errstate(all="ignore"):
         found = rule(step, list(errors))
-    # The derivative at nan is nan and no error: a result that is nan on all machines stays nan.
+    # The derivative at nan is nan but not an error: a result that is nan on all machines stays nan.
     decided = rule is not interval and not any(e.unbounded for e in flat(tuple(errors)))
     return [_without_nan(e, v, decided) for e, v in zip(found, flat(step.value), strict=True)]
 
 
 def _without_nan(error: Error, value: Array, decided: bool) -> Error:
-    """Replace nan in an error by no bound at all: nothing is known of such an element (inf - inf).
+    """Replace nan in an error by an unbounded error: nothing is known about such an element (inf -
+    inf).
 
-    A real number that is off by a jump is rounded where it is, hence a little on top of the jump.
+    A number moved by a jump is rounded at its new position, hence a small margin on top of the
+    jump.
     """
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
     if value.dtype.kind == "f":
@@ -72,7 +75,7 @@ def _without_nan(error: Error, value: Array, decided: bool) -> Error:
 
 
 def _moved(step: Step, errors: list[Any]) -> list[Error]:
-    """Elements that are copied or averaged: their errors are treated as the elements are."""
+    """For operators that copy or average elements: their errors are copied or averaged, too."""
     indexed = step.arithmetic is not Arithmetic.COPY
 
     def parts(part: str) -> list[Array]:

@@ -1,10 +1,10 @@
 """Rounding errors of operators, derived from the computation of each operator.
 
 Each operator has a rule for the rounding error of one correct evaluation, independent of the order
-of its sums: a standard deviation for each element of the result, computed from the length of the
-reduction and the magnitudes of the intermediate values. The relative error of one rounding is
-uniformly distributed and at most u = 2 ** -24 (for float32), so its standard deviation is at most
-u / sqrt(3). Sums of products are in `products.py`.
+of its sums: a standard deviation for each element of the result, computed from the number of
+reduced elements and the magnitudes of the intermediate values. The relative error of one rounding
+is uniformly distributed and at most u = 2 ** -24 (for float32), so its standard deviation is at
+most u / sqrt(3). Sums of products are in `products.py`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _positive_sum(step: Step) -> Array:
 
 
 def _summed_axes(step: Step) -> tuple[int, ...] | None:
-    """The axes that a sum or mean reduces; None for windows, which have few elements."""
+    """The axes that a sum or mean reduces; None for pooling windows, which have few elements."""
     x = step.args[0]
     if step.attrs is not None and step.attrs.get("keepdims") is not None:
         return reduced_axes(step.op.name, step.attrs, x.ndim)
@@ -70,13 +70,13 @@ def _summed_axes(step: Step) -> tuple[int, ...] | None:
 
 
 def _addition(step: Step) -> Any:
-    """Also for kernels that scale both terms first, where one is a number c: DNNL's hard-swish has
-    a * x + b, with a = 1 / 6 and b = 1 / 2, for (x + 3) / 6.
+    """Also holds for kernels that scale both terms first, if one term is a number c: DNNL's
+    hard-swish computes a * x + b, with a = 1 / 6 and b = 1 / 2, for (x + 3) / 6.
 
     In units of x + c, the roundings of a and of a * x are |x| each, that of b is |c|, and that of
-    the sum |x + c|. Where the terms cancel, the first three stay: the error is not bounded by any
-    multiple of |x + c|. A rule sees one operator, not whether a product follows, so that each
-    x + c has |x| + |c|.
+    the sum |x + c|. If the terms cancel, the first three errors remain, so no multiple of |x + c|
+    bounds the error. A rule sees one operator and cannot know whether a product follows, so every x
+    + c gets |x| + |c|.
     """
     terms = np.abs(step.value)
     if any(x.size == 1 < terms.size for x in step.args):
@@ -85,7 +85,7 @@ def _addition(step: Step) -> Any:
 
 
 def _batch_norm(step: Step) -> Any:
-    """Also for kernels that compute scale * x + shift, two terms that may cancel."""
+    """Also holds for kernels that compute scale * x + shift, two terms that may cancel."""
     x, gamma, beta, mean, variance = (step.args[0], *(along_axis(step, v) for v in step.args[1:]))
     scale = np.abs(gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
     shift = np.abs(beta) if step.attrs.center else 0.0
@@ -94,8 +94,8 @@ def _batch_norm(step: Step) -> Any:
 
 
 def _elementwise(step: Step) -> Array:
-    """An operator on elements without a rule: what one rounding of each argument changes, and the
-    error of a function."""
+    """An elementwise operator without a rule: the change caused by one rounding of each argument,
+    plus the error of a function."""
     unit = UNIT_ROUNDOFF["float32"]
     found = FUNCTION_ROUNDINGS * np.abs(step.value)
     for n, x in enumerate(step.args):
@@ -119,9 +119,9 @@ def _without_rule(step: Step) -> Any:
 
 
 def _backward_stable(step: Step) -> Any:
-    """An operator without a rule: its result is exact for slightly perturbed arguments.
+    """An operator without a rule: its computed result is exact for slightly perturbed arguments.
 
-    The perturbation is one rounding for each element that contributes to an element of the result.
+    Each element that contributes to a result element is perturbed by one rounding.
     """
     inputs = sum(a.size for a in flat(tuple(step.args)))
     outputs = sum(v.size for v in flat(step.value))
@@ -142,7 +142,7 @@ def _backward_stable(step: Step) -> Any:
 
 
 def _clip(step: Step) -> Array:
-    """Exact but for limits that the dtype does not have."""
+    """Exact unless the dtype cannot represent the limits."""
     value = step.value
     kept = (value != step.attrs.a_min) & (value != step.attrs.a_max)
     return np.where(kept | _is_representable(step), 0.0, np.abs(value))
@@ -191,8 +191,8 @@ RULES: dict[Arithmetic, RoundingRule] = {
 def rounding(step: Step) -> tuple[Any, Sum | None]:
     """The standard deviation of the rounding error of one operator call.
 
-    The result has the structure of `step.value`, with numbers or arrays;
-    beside it the result as a sum that a kernel may begin with what is added to it.
+    Returns numbers or arrays in the structure of `step.value`, and the result as a `Sum` if a
+    kernel may start it with a value that is added later.
     """
     known = summed(step)
     if step.arithmetic in PRODUCTS:

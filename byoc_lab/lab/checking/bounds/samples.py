@@ -1,4 +1,5 @@
-"""Errors estimated from samples with random errors, which check and enlarge the derived errors."""
+"""Errors estimated from samples with random errors, to check the derived errors and enlarge them if
+needed."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from byoc_lab.lab.checking.bounds.step import Array, hypot, largest_difference
 
 
 def largest_errors(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
-    """The largest errors that samples show, the same for all elements."""
+    """The largest errors in the samples, the same for all elements."""
     found = []
     for k, v in enumerate(results):
         off = max((largest_difference(s[k], v) for s in samples), default=0.0)
@@ -29,13 +30,13 @@ def joined(value: Array, own: Error, inherited: Error) -> Error:
 
 
 def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
-    """`error`, enlarged to agree with the root mean square of the deviations of `samples`."""
+    """`error`, scaled up if needed to match the root mean square of the deviations of `samples`."""
     if not samples or value.dtype.kind != "f" or not value.size:
         return error
     sigma = full(error.sigma, value)
     squares = mean_squares(value, error, samples)
     ratios = variance_ratios(squares, sigma)
-    if not (sigma > 0).all():  # a deviation where none was derived
+    if not (sigma > 0).all():  # a deviation although the derived error is zero
         sigma = np.where(sigma > 0, sigma, np.sqrt(squares))
     scale = sqrt(float(ratios.sum()) / ratios.size) if ratios.size else 1.0
     return Error(sigma * scale if scale > 1 else sigma, error.jump)
@@ -52,7 +53,8 @@ def variance_ratios(squares: Array, sigma: Array) -> Array:
 
 
 def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
-    """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
+    """The mean squares of the deviations of samples from `value`, minus the jumps that `error`
+    allows."""
     total = np.zeros(value.shape)
     jumps = some(error.jump)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""`Step`: one call of an operator, evaluated in float64, which the error rules take."""
+"""`Step`: one operator call, evaluated in float64: the argument of the error rules."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ Array = np.ndarray
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
-LEAST = 1e-15  # the smallest part of the largest element whose products float32 holds
+# the smallest magnitude, relative to the largest element, whose products float32 can hold
+LEAST = 1e-15
 
 
 @dataclass(frozen=True)
 class Sum:
     """A result that a kernel computes by repeated additions, each of which rounds.
 
-    roundings: number per element. peak: the largest partial sum of each element. See `products.py`.
+    roundings: the number of roundings per element. peak: the largest partial sum of each element.
+    See `products.py`.
     """
 
     roundings: int
@@ -39,8 +41,7 @@ class Sum:
         return np.asarray(sqrt(self.roundings) * self.peak)
 
     def begun_with(self, added: Array) -> Array:
-        """The deviation of the sum that starts from `added`, as far as it may exceed
-        `deviation`."""
+        """The additional deviation if the sum starts from `added`."""
         size = np.abs(added)
         return np.asarray(np.sqrt(self.roundings * size * (2 * self.peak + size)))
 
@@ -49,8 +50,8 @@ class Sum:
 class Step:
     """One call of an operator, evaluated in float64: the argument of a rule.
 
-    sums: for each argument the sum that computes it, or None (see `products.py`). dtype: of the
-    (first) result in the module.
+    sums: for each argument, the `Sum` that computes it, or None (see `products.py`). dtype: the
+    dtype of the (first) result in the module.
     """
 
     op: Op
@@ -62,14 +63,14 @@ class Step:
 
     @cached_property
     def arithmetic(self) -> Arithmetic:
-        """The arithmetic class of the operator, which decides the rules for its errors."""
+        """The arithmetic class of the operator, which selects its error rules."""
         kind: Arithmetic = self.op.definition.arithmetic_of(self.attrs)
         return kind
 
     @property
     def reduced(self) -> int:
-        """The number of elements of the first argument for each of the result, rounded up; for a
-        pooling those of its window."""
+        """The number of elements of the first argument per element of the result, rounded up; for a
+        pooling, the size of its window."""
         window = self.attrs.get("pool_size") if self.attrs is not None else None
         return prod(window) if window else ceil(self.args[0].size / max(1, self.value.size))
 
@@ -80,8 +81,8 @@ class Step:
         return self.positive(x, w)
 
     def positive(self, x: Array, w: Array) -> Array:
-        """The result for positive arguments. In float32 if its range suffices: sums of products do
-        not need more digits here."""
+        """The result for the absolute values of the arguments. It is computed in float32 if its
+        range suffices: sums of products do not need more digits here."""
         scales = [float(np.max(a, initial=0)) or 1.0 for a in (x, w)]
         narrow = []
         for a, scale in zip((x, w), scales, strict=True):
@@ -94,11 +95,11 @@ class Step:
         return np.asarray(found, np.float64) * (scales[0] * scales[1])
 
     def again(self, *args: Any) -> Any:
-        """The result of the operator for other arguments."""
+        """The result of the operator for different arguments."""
         return evaluate_op(self.op, self.attrs, args)
 
     def of(self, data: Array) -> Any:
-        """The result of the operator for another first argument."""
+        """The result of the operator for a different first argument."""
         return self.again(data, *self.args[1:])
 
 
@@ -108,21 +109,23 @@ def rounding_deviation(dtype: str) -> float:
 
 
 def hypot(a: Any, b: Any) -> Array:
-    """sqrt(a ** 2 + b ** 2). NumPy's hypot is slower, and only needed if squares overflow: squares
-    of float32 numbers never overflow float64, and here the result is infinite then."""
+    """sqrt(a ** 2 + b ** 2). Faster than NumPy's hypot, which is only needed if squares overflow:
+    squares of float32 numbers never overflow float64, and for larger numbers an infinite result is
+    fine here."""
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(a * a + b * b))
 
 
 def largest_difference(a: Array, b: Array) -> float:
-    """Of all elements of two arrays, as far as it is finite."""
+    """The largest finite difference between elements of two arrays."""
     with np.errstate(all="ignore"):
         off = np.abs(a.astype(np.float64) - b.astype(np.float64))
     return float(np.max(off[np.isfinite(off)], initial=0))
 
 
 def mapped(function: Callable[..., Any], *values: Any) -> Any:
-    """`function` of the leaves of nested tuples of one structure, in that structure."""
+    """Applies `function` to the leaves of nested tuples of the same structure, and returns that
+    structure."""
     if isinstance(values[0], tuple):
         return tuple(mapped(function, *each) for each in zip(*values, strict=True))
     return function(*values)

@@ -1,9 +1,10 @@
-"""`observe`: one run of a module in float64, each value with the error that float32 may have.
+"""`observe`: one run of a module in float64; each value has the error that float32 code may have.
 
-Every operator is evaluated for the exact arguments and, where these have errors, for a few samples
+Every operator is evaluated for the exact arguments and, if these have errors, for a few samples
 with random errors (stochastic arithmetic: Parker, "Monte Carlo arithmetic", 1997). The derived
-standard deviations (`propagation.py`) assume independent errors; where those of the samples are
-larger, since errors of one cause add up, the derived ones are scaled to agree with them.
+standard deviations (`propagation.py`) assume independent errors. If the deviations of the samples
+are larger, because errors with a common cause add up, the derived deviations are scaled up to
+match.
 """
 
 from __future__ import annotations
@@ -38,16 +39,17 @@ from byoc_lab.run.values import value_of
 
 Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
 OnRegion = Callable[["RegionCall"], "Sequence[Array] | None"]
-FOLDING_ROUNDINGS = 4  # roundings of a weight that a batch norm is folded into
+FOLDING_ROUNDINGS = 4  # roundings of a weight into which a batch norm is folded
 
 
 @dataclass(eq=False)
 class Quantity:
     """One array of a run.
 
-    value: in float64. samples: the same with random errors; empty for an exact array.
-    made_by: the step of the run that computed it, or None for an input or a constant, which is
-        `leaf`. dtype: in the module. sum: that a kernel may compute it by (see `products.py`).
+    value: the array in float64. samples: the array with random errors; empty for an exact array.
+        made_by: the step of the run that computed it, or None for an input or a constant, which is
+        then `leaf`. dtype: its dtype in the module. sum: the `Sum` by which a kernel may compute it
+        (see `products.py`).
     causes: why some of its elements may have any value.
     """
 
@@ -75,8 +77,8 @@ class Quantity:
 class Executed:
     """One evaluated call of an operator.
 
-    number: its place in the run. arguments: as they are given, tuples included. inside: the global
-    functions around it, outermost first.
+    number: its position in the run. arguments: the arguments as given, including tuples. inside:
+    the enclosing global functions, outermost first.
     """
 
     number: int
@@ -87,7 +89,7 @@ class Executed:
 
     @property
     def args(self) -> tuple[Quantity, ...]:
-        """The arguments, flat."""
+        """The arguments, flattened."""
         return flat_quantities(self.arguments)
 
 
@@ -102,7 +104,7 @@ class RegionCall:
 
 @dataclass
 class Run:
-    """The result of `observe`: the outputs, flat, and every operator call in order."""
+    """The result of `observe`: the outputs, flattened, and every operator call in order."""
 
     outputs: tuple[Quantity, ...]
     steps: list[Executed] = field(default_factory=list)
@@ -110,10 +112,11 @@ class Run:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """The kinds of errors that a run is modelled with.
+    """The kinds of errors that a run models.
 
-    roundings: whether each operator rounds, as float32 code does. constants: the roundings that
-        each constant may have been through (see FOLDING_ROUNDINGS). samples: the number of samples.
+    roundings: whether each operator rounds, as float32 code does. constants: the number of
+    roundings that each constant may have undergone (see FOLDING_ROUNDINGS). samples: the number of
+    samples.
     """
 
     roundings: bool = True
@@ -138,11 +141,11 @@ def observe(
 ) -> Run:
     """Run `function` on exact `inputs`. Raises EvaluationError.
 
-    exact: constants without errors; scales and zero points of quantized operators have none either.
-    keep: whether the run keeps its steps, and so every value.
-    watch: is called with each operator call, its arguments and its value.
-    regions: is called with each call of an external function. It may return the arrays that the
-        function gives, flat, which is then not run.
+    exact: constants without errors, in addition to scales and zero points of quantized operators.
+        keep: whether the run keeps its steps, and so every value. watch: is called with each
+        operator call, its arguments and its value. regions: is called with each call of an external
+        function. It may return the results of the function, flattened; the function is then not
+        run.
     """
     reference = _Uncertain(mod or IRModule(), model or ErrorModel(), keep, watch, regions)
     if reference.model.constants:
@@ -160,7 +163,7 @@ def quantization_constants(*functions: Function) -> Iterator[Constant]:
 
 
 class _Uncertain(Reference):
-    """Evaluates with quantities in place of arrays."""
+    """Evaluates a function with quantities in place of arrays."""
 
     def __init__(
         self,
@@ -209,7 +212,7 @@ class _Uncertain(Reference):
         return tuple(value + sigma * self._signs(value) for _ in range(self.model.samples))
 
     def _signs(self, value: Array) -> Array:
-        """1 or -1 for each element, by chance: the random number of variance 1 that costs least."""
+        """1 or -1 for each element, at random: the cheapest random number of variance 1."""
         packed = np.frombuffer(self.random.bytes(value.size // 8 + 1), np.uint8)
         bits: Array = np.unpackbits(packed, count=value.size).view(np.int8)
         return (2 * bits - 1).reshape(value.shape)
@@ -232,7 +235,7 @@ class _Uncertain(Reference):
     def of_region(self, call: RegionCall, given: Sequence[Array]) -> Any:
         """The results of a region as quantities."""
         ty = call.function.ret_type
-        assert ty is not None  # the module is typed
+        assert ty is not None  # the module is typed, so the result has a checked type
         dtypes = _dtypes_of(ty)
         return value_of(ty, (Quantity(v, dtype=d) for v, d in zip(given, dtypes, strict=True)))
 
@@ -273,7 +276,7 @@ class _Uncertain(Reference):
     def measured(
         self, step: Step, args: list[Any], given: Sequence[Quantity], errors: list[Any]
     ) -> list[Error]:
-        """Measure the errors that an operator without a rule inherits from its arguments."""
+        """Measure the errors that an operator without a rule propagates from its arguments."""
         results = flat(step.value)
         drawn = self._samples(step, args, given, [EXACT] * len(results))
         jumps = measured_jumps(step, errors, self.random)
@@ -289,8 +292,8 @@ class _Uncertain(Reference):
         errors: list[Any],
         inherited: Sequence[Error],
     ) -> tuple[list[Error], Sum | None, list[Causes]]:
-        """The errors that the operator makes of exact arguments; the sum that a kernel may compute
-        its result by; why elements of each result may have any value."""
+        """Returns the errors that the operator adds for exact arguments; the `Sum` by which a
+        kernel may compute its result; why elements of each result may have any value."""
         count = len(dtypes)
         if not self.model.roundings:
             return [EXACT] * count, None, [NONE] * count
@@ -313,7 +316,7 @@ class _Uncertain(Reference):
     def _samples(
         self, step: Step, args: list[Any], given: Sequence[Quantity], own: Sequence[Error]
     ) -> list[tuple[Array, ...]]:
-        """The results for each sample of the arguments, with random errors of the operator."""
+        """The results for each sample of the arguments, plus random errors of the operator."""
         inexact = any(q.samples for q in given)
         if not inexact and all(not some(e.sigma) for e in own):
             return []
@@ -332,7 +335,7 @@ class _Uncertain(Reference):
 
 
 def _dtypes(node: Call, count: int) -> list[str]:
-    """The dtypes of the results of a call: float32 if it has no type."""
+    """The dtypes of the results of a call: float32 if the call is not typed."""
     found = _dtypes_of(node.checked_type) if node.is_typed else []
     return found if len(found) == count else ["float32"] * count
 
@@ -349,7 +352,7 @@ def _dtypes_of(ty: Type) -> list[str]:
 
 
 def flat_quantities(value: Any) -> tuple[Quantity, ...]:
-    """The quantities of a nested tuple, in order."""
+    """The quantities in a nested tuple, in order."""
     return tuple(q for q in flat(value) if isinstance(q, Quantity))
 
 
@@ -360,7 +363,7 @@ def _structured(value: Any, made: Iterator[Quantity]) -> Any:
 
 
 def narrowed(value: Any) -> Any:
-    """Quantities as arrays of the dtypes that they have in the module."""
+    """Quantities as arrays in their dtypes in the module."""
     if isinstance(value, tuple):
         return tuple(map(narrowed, value))
     assert isinstance(value, Quantity)

@@ -1,5 +1,5 @@
-"""Deviations beyond roundings: steps of integers, and elements that correct machines compute
-differently (overflow, underflow, the order of nan)."""
+"""Deviations other than rounding errors: integers that differ by whole steps, and elements that
+correct machines compute differently (overflow, underflow, the order of nan)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.causes import FACTS, NONE, OVERFLOW, Causes
+from byoc_lab.lab.checking.bounds.causes import NONE, OVERFLOW, SPECIAL_VALUES, Causes
 from byoc_lab.lab.checking.bounds.error import Error, some
 from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to, along_axis
@@ -34,41 +34,43 @@ def limits(dtype: str) -> tuple[float, float]:
 
 
 def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
-    """The elements at which two correct machines may differ by more than roundings of a float
-    result, and the causes.
+    """The elements for which two correct machines may differ by more than float rounding, and the
+    causes.
 
-    A machine may flush to zero what is below its normal numbers, and what is above the largest one
-    is infinite in `dtype`, so that anything may come of it. FACTS has what is known of special
-    values.
+    A machine may flush numbers below its normal range to zero; numbers above the range become
+    infinite in `dtype`, and results of an infinity may be anything. SPECIAL_VALUES lists the known
+    special cases.
     """
     if dtype not in UNIT_ROUNDOFF or not value.size:
         return 0.0, NONE
     largest, smallest = limits(dtype)
     size = np.abs(value)
-    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
+    # 4: a margin, because kernels scale before the last rounding
+    small = (size < 4 * smallest) & (size > 0)
     free = (size > largest) & np.isfinite(size)
     if step.arithmetic is Arithmetic.BATCH_NORM and value.shape == step.args[0].shape:
-        free |= _normalized(step) > largest  # before gamma scales it
-    if step.arithmetic in SQUARING:  # the sum of squares may be
+        free |= _normalized(step) > largest  # the normalized value, before gamma scales it
+    if step.arithmetic in SQUARING:  # the sum of squares may overflow
         x = step.args[0]
         with np.errstate(all="ignore"):
             beyond = x.size * np.square(x) > largest
-            if np.any(beyond):  # results that depend on it become nan
+            if np.any(beyond):  # results that depend on the overflow become nan
                 free |= np.isnan(flat(step.of(np.where(beyond, np.nan, x)))[0])
-    if step.arithmetic in AVERAGING:  # the sum may be beyond the range that its mean is in
+    if step.arithmetic in AVERAGING:  # the sum may exceed the range although the mean is inside it
         with np.errstate(all="ignore"):
             x = step.args[0]
-            # Infinite elements too: kernels with masks multiply values outside of the mask by 0.
+            # Infinite elements count, too: kernels with masks multiply values outside of the mask
+            # by 0.
             free |= ~(step.of(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if free.any() else set()
-    for fact in (*FACTS.get(step.arithmetic, ()), *FACTS.get(step.op.name, ())):
+    for fact in (*SPECIAL_VALUES.get(step.arithmetic, ()), *SPECIAL_VALUES.get(step.op.name, ())):
         changed = fact.elements(step, value)
         if changed.any():
             free |= changed
             causes.add(fact.cause(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
-    if step.arithmetic is Arithmetic.ROUND:  # ties: LLVM's away from zero, oneDNN's to even
+    if step.arithmetic is Arithmetic.ROUND:  # ties: LLVM rounds away from zero, oneDNN to even
         with np.errstate(invalid="ignore"):
             tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
         jump = jump + tie
@@ -86,8 +88,7 @@ def denormal(value: Array, dtype: str) -> Any:
 
 
 def _partial_sums_overflow(step: Step, largest: float) -> Any:
-    """A mask of the results whose sum of magnitudes of products, in any order, may overflow the
-    dtype."""
+    """A mask of the results whose products may overflow the dtype when summed in some order."""
     with np.errstate(all="ignore"):
         if step.arithmetic in PRODUCTS:
             x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
@@ -109,12 +110,12 @@ def _normalized(step: Step) -> Array:
 
 
 def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Error) -> Any:
-    """The number of steps by which integers may differ because a float32 number was rounded to
-    them.
+    """The number of steps by which integers may differ because they are rounded from float32
+    numbers.
 
-    errors: of the arguments. inherited: the error that the result has because of these; a step is
-    counted once, whether the tie is reached by the error of the argument or by the rounding.
-    An integer made of nan, or of a number beyond its range, is undefined.
+    errors: the errors of the arguments. inherited: the error that the arguments cause in the
+    result; a step is counted once if both the argument's error and the rounding reach the tie. An
+    integer converted from nan, or from a number beyond its range, is undefined.
     """
     if step.arithmetic is Arithmetic.CAST and step.args[0].dtype.kind == "f":
         low, high = _range(value.dtype)
@@ -130,19 +131,18 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
                 reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
             elif step.arithmetic is Arithmetic.REQUANTIZED and _shifts(step):
                 return 0.0
-            else:  # an accumulator: one step, or as many as float32 cannot distinguish
+            else:  # an accumulator: one step plus the float32 rounding of its magnitude
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
             known = np.where(np.isfinite(errors[0].reach), errors[0].reach, 0.0)
             both = changes(step, {0: reach + known})[0] - inherited.jump
             steps = np.where(np.isfinite(both), np.clip(both, 0.0, 1.0), 0.0)
             return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
-    is_exact = step.arithmetic is Arithmetic.INTEGER_PRODUCT  # of integers
+    is_exact = step.arithmetic is Arithmetic.INTEGER_PRODUCT  # integer arithmetic only
     return 1.0 if step.op.name.startswith("qnn.") and not is_exact else 0.0
 
 
 def _among_nan(step: Step) -> Array:
-    """Infinity for each result whose search for an extreme element meets nan, which has no order;
-    else 0."""
+    """results of INTEGER_PRODUCT are exact"""
     x, axes = step.args[0], step.attrs.get("axis")
     unordered = np.isnan(x)
     if axes is None or len(axes) != 1 or step.attrs.get("exclude"):
@@ -152,8 +152,8 @@ def _among_nan(step: Step) -> Array:
 
 
 def _shifts(step: Step) -> bool:
-    """Whether a requantize scales by powers of two numbers that float32 holds: it is exact then, in
-    float32 and as a multiplication by an integer and a shift."""
+    """Whether a requantize scales by powers of two that float32 holds. It is then exact, in float32
+    and as a multiplication by an integer and a shift."""
     x, scale, _, new_scale = step.args[:4]
     with np.errstate(all="ignore"):
         ratio = scale / new_scale

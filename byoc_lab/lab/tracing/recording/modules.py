@@ -1,4 +1,4 @@
-"""The modules of a recording: texts whose arrays are recorded once for all of them."""
+"""The modules of a recording, as texts that share arrays; each array is recorded once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from byoc_lab.relay.text.json.reader import read_table
 from byoc_lab.relay.text.parser import parse
 
 State = int
-"""Which of the different modules of a recording a pass began or ended with."""
+"""The number of a recorded module; a pass begins and ends with one."""
 
 
 class Modules:
-    """The modules of one recording, each parsed once. name: of the recording, for spans."""
+    """The modules of one recording, each parsed once. name: the name of the recording, for
+    spans."""
 
     def __init__(self, name: str):
         self.name = name
@@ -29,11 +30,12 @@ class Modules:
         self._parsed: dict[State, IRModule] = {}
 
     def add_array(self, key: str, data: str) -> None:
-        """Keep an array that later modules name by its key. Raises ValueError for damaged data."""
+        """Keep an array that later modules refer to by its key. Raises ValueError for damaged
+        data."""
         self._arrays[key] = NDArray(decode_array(data))
 
     def state(self, line: dict[str, Any]) -> State:
-        """The state that a line describes. Raises LookupError for one that is "same" as none."""
+        """The state that a line describes. Raises LookupError if the first line says "same"."""
         if line.get("same"):
             if self._last is None:
                 raise LookupError("a module is the same as the one before, and there is none")
@@ -49,8 +51,8 @@ class Modules:
         return self._last
 
     def module(self, state: State, name: str) -> IRModule:
-        """The module of a state, that pass `name` began or ended with; a text if it does not
-        parse."""
+        """The module of a state with which pass `name` began or ended; an `UnparsedModule` if its
+        text does not parse."""
         if state not in self._parsed:
             self._parsed[state] = self._read(self._lines[state], f"{self.name} at pass {name}")
         return self._parsed[state]
@@ -82,7 +84,7 @@ def _is_elided(value: Any) -> bool:
 
 
 def _parsed(text: str, place: str, table: MetaTable | None) -> IRModule:
-    """The module of a text; without types if it has none."""
+    """The module parsed from a text; without types if their inference fails."""
     try:
         return parse(text, place, init_meta_table=table)
     except ParseError:

@@ -1,6 +1,6 @@
-"""The passes of a recording as a tree, and which of them are stages.
+"""The passes of a recording as a tree, and the choice of the stages among them.
 
-TVM runs passes inside passes: a sequence runs its members, each with the passes that it requires
+In TVM, passes run inside passes: a sequence runs its members, each with the passes that it requires
 before it; AnnotateTarget is a sequence of two; MergeComposite runs InferType once for each pattern.
 """
 
@@ -15,8 +15,8 @@ from byoc_lab.lab.tracing.recording.modules import State
 from byoc_lab.passes import pass_names
 from byoc_lab.passes.framework.passes import COMPAT_PASSES
 
-UNNAMED = "sequential"  # TVM's name of a sequence that was not given one
-# Passes that TVM builds as a sequence without a name, and what else is in such a sequence.
+UNNAMED = "sequential"  # TVM's name for a sequence without a given name
+# Passes that TVM builds as an unnamed sequence, and the other passes of such a sequence.
 IN_PARTS = ("MergeCompilerRegions", "PartitionGraph")
 PARTS = (
     "FlattenNestedTuples",
@@ -31,8 +31,8 @@ PARTS = (
 class RecordedPass:
     """A pass that began.
 
-    before, after: modules; after is None if the pass did not end. begun: when, in seconds, of a
-        clock that does not count what recording takes. required: the passes that it requires.
+    before, after: modules; after is None if the pass did not end. begun: the start time in seconds,
+    of a clock that stops while recording. required: the passes that it requires.
     """
 
     name: str
@@ -49,9 +49,10 @@ class RecordedPass:
 def shown_passes(
     passes: Sequence[RecordedPass], sequences: Collection[str] = ()
 ) -> Iterator[tuple[RecordedPass, str]]:
-    """The passes that are stages, each with the name of its sequence, if that has one.
+    """The passes that are stages, each with the name of its sequence, if that is named.
 
-    sequences: names of passes that are known to be sequences; others show it by what they ran."""
+    sequences: names of known sequences; other sequences are recognized by the passes that they ran.
+    """
     left = [(ran, "") for ran in reversed(passes)]
     while left:
         ran, group = left.pop()
@@ -64,12 +65,14 @@ def shown_passes(
             members = [(member, own) for member in _members(ran)]
             last = ran.inner[-1].after if ran.inner else ran.before
             if ran.after is not None and last is not None and ran.after != last:
-                members.append((replace(ran, before=last, inner=[]), own))  # its own change
+                # the sequence's own change
+                members.append((replace(ran, before=last, inner=[]), own))
             left += reversed(members)
 
 
 def _is_sequence(ran: RecordedPass, sequences: Collection[str]) -> bool:
-    """Whether a pass only ran others. A pass that byoc_lab has too is shown as one in any case."""
+    """Whether a pass only ran other passes. A pass that byoc_lab also has is never treated as a
+    sequence."""
     if (ran.name == UNNAMED or ran.name in sequences) and ran.inner:
         return True
     runs_one = len(ran.inner) == 1 and ran.inner[0].name == UNNAMED
@@ -85,15 +88,14 @@ def _known() -> frozenset[str]:
 
 
 def _as_one(ran: RecordedPass) -> str | None:
-    """The name of the one pass that an unnamed sequence is the parts of."""
+    """The name of the single pass that TVM implements as an unnamed sequence."""
     names = [member.name for member in ran.inner if member.name not in PARTS]
     one = ran.name == UNNAMED and len(names) == 1 and names[0] in IN_PARTS
     return names[0] if one else None
 
 
 def _members(ran: RecordedPass) -> Iterator[RecordedPass]:
-    """The passes that a sequence ran, without those that a member requires and that changed
-    nothing."""
+    """The passes that a sequence ran, except required passes that changed nothing."""
     dropped: set[int] = set()
     for n, member in enumerate(ran.inner):
         first = max(0, n - len(member.required))

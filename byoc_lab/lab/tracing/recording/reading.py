@@ -22,19 +22,19 @@ def recorder_source() -> str:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file begins as a recording does. Raises OSError."""
+    """Whether a file starts like a recording. Raises OSError."""
     with path.open("rb") as file:
         return FORMAT.encode() in file.read(100)
 
 
 def read_recording(path: Path) -> Trace:
-    """The passes of a recording as stages; no events, as TVM's C++ reports none.
+    """The passes of a recording as stages, without events, because TVM's C++ reports none.
 
-    The members of a sequence are stages. What a pass runs itself is `nested` in its stage. A module
-    that does not parse is an `UnparsedModule`. If the recording breaks off inside a pass, as when
-    TVM ended its process, that pass is the last stage, with an error that says so.
+    The members of a sequence are stages. The passes that a pass runs are `nested` in its stage. A
+    module that does not parse is an `UnparsedModule`. If the recording ends inside a pass, for
+    example because TVM crashed, that pass is the last stage, with an error that says so.
 
-    Raises TraceFileError for a damaged file, another version, and one without passes.
+    Raises TraceFileError if the file is damaged, has a different version, or has no passes.
     """
     try:
         head, *lines = _lines(path)
@@ -53,8 +53,8 @@ def read_recording(path: Path) -> Trace:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file; without the last one if it is not complete, as when TVM ended its
-    process while it was written."""
+    """The objects of a file, without the last one if it is incomplete (TVM's process ended while
+    writing it)."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             try:

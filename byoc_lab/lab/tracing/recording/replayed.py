@@ -1,4 +1,4 @@
-"""`RecordedStage`: a pass that TVM ran, which `replayed` runs again here."""
+"""`RecordedStage`: a pass that TVM ran, which `replayed` runs again in byoc_lab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 
-OPT_LEVEL = 3  # at which a pass runs again whose level was not recorded
+OPT_LEVEL = 3  # for a pass without a recorded opt_level
 ERA = "0.16"  # the behaviour of the last TVM versions with Relay
 _RAISED = re.compile(r"^\w*(?:Error|Exception)\b.*", re.MULTILINE)
 
@@ -33,13 +33,14 @@ class RecordedStage(Stage):
     """A pass that a real TVM ran. It has no events: TVM reports none."""
 
     def replayed(self, again: Pass | None = None, era: str | None = None) -> ReplayedTrace:
-        """This pass, run here on the module that TVM gave it: with events, and compared.
+        """Run this pass in byoc_lab on the module that TVM gave it, with events, and compare the
+        results.
 
-        again: the pass with its arguments. It is known without for a pass that needs none, for
-            AnnotateTarget (the compilers in TVM's result), and for MergeComposite (the registered
-            pattern tables of the composites in TVM's result).
-        era: "0.16" or "2020-01": the pass as it was then, if it has eras. Without it the pass is
-            that of byoc_lab, and a difference that comes from the era alone is called so.
+        again: the pass with its arguments. It may be omitted for a pass without arguments, for
+        AnnotateTarget (its compilers are in TVM's result), and for MergeComposite (its pattern
+        tables are found by the composites in TVM's result). era: "0.16" or "2020-01", the TVM
+        version whose behaviour the pass reproduces, if it has eras. Without an era, byoc_lab's own
+        behaviour is used, and a difference caused only by the era is reported as such.
 
         Raises UnparsedModuleError if the module is known as text only, UnknownNameError for a pass
         that byoc_lab does not have, PassError if its arguments cannot be known, and ArgumentError
@@ -62,11 +63,11 @@ class RecordedStage(Stage):
 
 
 class ReplayedTrace(Trace):
-    """A recorded pass, run by byoc_lab. If TVM's result differs, the last stage leads from the
-    result of byoc_lab to TVM's.
+    """A recorded pass, run by byoc_lab. If TVM's result differs, an additional last stage changes
+    byoc_lab's result into TVM's.
 
-    recorded: the stage of the recording. difference: from the result here to TVM's, None if one of
-    them has no result. same: whether both results are structurally equal.
+    recorded: the stage of the recording. difference: the diff from byoc_lab's result to TVM's, None
+    if one of them failed. same: whether both results are structurally equal.
     """
 
     def __init__(self, recorded: Stage, ran: Trace):
@@ -94,16 +95,16 @@ class ReplayedTrace(Trace):
 
 
 def _cause(error: Exception | None) -> str:
-    """The message of an error on one line; for an error of TVM, the line after the C++ stack."""
+    """The message of an error on one line; for a TVM error, the line after the C++ stack."""
     lines = _RAISED.findall(str(error))
     return str(lines[-1] if lines else error).removesuffix(" : Function:")
 
 
 def _difference_text(found: Diff) -> str:
-    """In what two results differ, in words."""
+    """The difference of two results in words."""
     try:
         only_numbers = first_difference(found.before, found.after, constants=False) is None
-    except ByocLabError:  # one of them is a text
+    except ByocLabError:  # one of them is known only as text
         only_numbers = False
     if not only_numbers:
         return f"the recorded result differs: {found.summary}"
@@ -128,7 +129,8 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _pass_of(stage: Stage, era: str | None) -> Pass:
-    """The pass that a stage ran, as far as the recording shows; as it was in an earlier era."""
+    """The pass that a stage ran, as far as the recording shows its arguments; for an era, with that
+    era's behaviour."""
     before = set(_nodes(stage.before))
     made = [n for n in _nodes(stage.after) if n not in before] if stage.after is not None else []
     if stage.name == "AnnotateTarget":

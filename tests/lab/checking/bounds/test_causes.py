@@ -10,7 +10,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import OPERATORS, why_not
-from byoc_lab.lab.checking.bounds.causes import FACTS, OVERFLOW, UNDEFINED
+from byoc_lab.lab.checking.bounds.causes import OVERFLOW, SPECIAL_VALUES, UNDEFINED
 from byoc_lab.relay import Call, Expr, Function, GlobalVar, IRModule, nn
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
@@ -103,7 +103,7 @@ def test_every_operator_on_numbers_is_tried() -> None:
 
 
 def test_a_fact_names_its_operator() -> None:
-    assert all("{op}" in fact.words for facts in FACTS.values() for fact in facts)
+    assert all("{op}" in fact.words for facts in SPECIAL_VALUES.values() for fact in facts)
 
 
 @pytest.mark.parametrize(

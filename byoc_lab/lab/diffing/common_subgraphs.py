@@ -1,4 +1,4 @@
-"""Subgraphs of the second module that the first module already has."""
+"""Subgraphs of the second module that also exist in the first module."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.ir.visit import post_order
 
 
-def kept_nodes(found: Correspondence) -> dict[Expr, Expr]:
-    """Node of the second module -> node of the first one that is equal in all fields and parts.
-
-    Inferred types and the names of variables may differ. Where a function has type parameters or
-    lengths with names, which belong to it as a whole, it is kept as a whole or not at all.
+def common_nodes(found: Correspondence) -> dict[Expr, Expr]:
+    """Maps nodes of the second module to nodes of the first one that are equal in all fields and
+    parts. Inferred types and the names of variables may differ. A function with type parameters or
+    named dimension sizes is common as a whole or not at all.
     """
     before, after = found.before, found.after
     constants = {n.data.content(): n for n in before.order if isinstance(n, Constant)}
@@ -66,7 +65,8 @@ def _same(x: Expr, y: Expr, kept: dict[Expr, Expr], found: Correspondence) -> bo
 def _same_part(p: Expr, q: Expr, kept: dict[Expr, Expr], found: Correspondence) -> bool:
     if kept.get(q) is p or p is q:
         return not isinstance(q, Var) or kept.get(q) is p
-    while isinstance(p, TupleGetItem) and isinstance(q, TupleGetItem):  # copies are equal
+    # equal nodes may be different objects
+    while isinstance(p, TupleGetItem) and isinstance(q, TupleGetItem):
         if p.index != q.index:
             return False
         p, q = p.tuple_value, q.tuple_value

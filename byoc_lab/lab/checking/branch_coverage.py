@@ -10,7 +10,7 @@ from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Op
 
 
-class Exercised:
+class BranchCoverage:
     """Observes every operator call (see `observe`) and records the branches taken."""
 
     def __init__(self) -> None:
@@ -27,8 +27,8 @@ class Exercised:
             known[branch] = known.get(branch, False) or taken
 
     def missed(self) -> list[str]:
-        """Describe the branches that no input exercised; equal ones of one operator share a
-        line."""
+        """Describe the branches that no input exercised; calls of one operator that miss the same
+        branch share a line."""
         counts: dict[tuple[str, str], int] = {}
         totals: dict[str, int] = {}
         for call, branches in self.seen.items():
