@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from byoc_lab.relay.ir.adt import Constructor, TypeData
@@ -54,81 +55,67 @@ class TypeFunctor:
 class TypeVisitor(TypeFunctor):
     """Visits everything; override the methods you need, call `super()` to continue below."""
 
-    def visit_type_var(self, tv: TypeVar) -> Any:
-        pass
-
-    def visit_incomplete_type(self, it: IncompleteType) -> Any:
-        pass
-
-    def visit_tensor_type(self, tt: TensorType) -> Any:
-        pass
-
-    def visit_func_type(self, ft: FuncType) -> Any:
-        for part in (*ft.arg_types, ft.ret_type, *ft.type_params, *ft.type_constraints):
+    def _visit_all(self, *types: Type) -> None:
+        for part in types:
             self.visit(part)
 
-    def visit_tuple_type(self, tt: TupleType) -> Any:
-        for field in tt.fields:
-            self.visit(field)
-
-    def visit_ref_type(self, rt: RefType) -> Any:
-        self.visit(rt.value)
-
-    def visit_global_type_var(self, gtv: GlobalTypeVar) -> Any:
+    def _nothing(self, typ: Any) -> Any:
         pass
 
-    def visit_type_call(self, tc: TypeCall) -> Any:
-        for part in (tc.func, *tc.args):
-            self.visit(part)
+    visit_type_var = visit_incomplete_type = visit_tensor_type = visit_global_type_var = _nothing
 
-    def visit_type_data(self, td: TypeData) -> Any:
-        for part in (td.header, *td.type_vars, *(t for c in td.constructors for t in c.inputs)):
-            self.visit(part)
+    def visit_func_type(self, typ: FuncType) -> Any:
+        self._visit_all(*typ.arg_types, typ.ret_type, *typ.type_params, *typ.type_constraints)
 
-    def visit_type_relation(self, tr: TypeRelation) -> Any:
-        for part in tr.args:
-            self.visit(part)
+    def visit_tuple_type(self, typ: TupleType) -> Any:
+        self._visit_all(*typ.fields)
+
+    def visit_ref_type(self, typ: RefType) -> Any:
+        self.visit(typ.value)
+
+    def visit_type_call(self, typ: TypeCall) -> Any:
+        self._visit_all(typ.func, *typ.args)
+
+    def visit_type_data(self, typ: TypeData) -> Any:
+        inputs = (t for c in typ.constructors for t in c.inputs)
+        self._visit_all(typ.header, *typ.type_vars, *inputs)
+
+    def visit_type_relation(self, typ: TypeRelation) -> Any:
+        self._visit_all(*typ.args)
 
 
 class TypeMutator(TypeFunctor):
     """Rebuilds everything; override the methods of the types to change."""
 
-    def visit_type_var(self, tv: TypeVar) -> Any:
-        return tv
+    def _all(self, types: Iterable[Type]) -> list[Any]:
+        return [self.visit(t) for t in types]
 
-    def visit_incomplete_type(self, it: IncompleteType) -> Any:
-        return it
+    def _same(self, typ: Any) -> Any:
+        return typ
 
-    def visit_tensor_type(self, tt: TensorType) -> Any:
-        return tt
+    visit_type_var = visit_incomplete_type = visit_tensor_type = visit_global_type_var = _same
 
-    def visit_func_type(self, ft: FuncType) -> Any:
+    def visit_func_type(self, typ: FuncType) -> Any:
         return FuncType(
-            [self.visit(t) for t in ft.arg_types],
-            self.visit(ft.ret_type),
-            [self.visit(t) for t in ft.type_params],
-            [self.visit(t) for t in ft.type_constraints],
+            self._all(typ.arg_types),
+            self.visit(typ.ret_type),
+            self._all(typ.type_params),
+            self._all(typ.type_constraints),
         )
 
-    def visit_tuple_type(self, tt: TupleType) -> Any:
-        return TupleType([self.visit(t) for t in tt.fields])
+    def visit_tuple_type(self, typ: TupleType) -> Any:
+        return TupleType(self._all(typ.fields))
 
-    def visit_ref_type(self, rt: RefType) -> Any:
-        return RefType(self.visit(rt.value))
+    def visit_ref_type(self, typ: RefType) -> Any:
+        return RefType(self.visit(typ.value))
 
-    def visit_global_type_var(self, gtv: GlobalTypeVar) -> Any:
-        return gtv
+    def visit_type_call(self, typ: TypeCall) -> Any:
+        return TypeCall(self.visit(typ.func), self._all(typ.args))
 
-    def visit_type_call(self, tc: TypeCall) -> Any:
-        return TypeCall(self.visit(tc.func), [self.visit(t) for t in tc.args])
+    def visit_type_data(self, typ: TypeData) -> Any:
+        header = self.visit(typ.header)
+        made = [Constructor(c.name_hint, self._all(c.inputs), header) for c in typ.constructors]
+        return TypeData(header, self._all(typ.type_vars), made, typ.extern)
 
-    def visit_type_data(self, td: TypeData) -> Any:
-        header = self.visit(td.header)
-        constructors = [
-            Constructor(c.name_hint, [self.visit(t) for t in c.inputs], header)
-            for c in td.constructors
-        ]
-        return TypeData(header, [self.visit(v) for v in td.type_vars], constructors, td.extern)
-
-    def visit_type_relation(self, tr: TypeRelation) -> Any:
-        return TypeRelation(tr.func, [self.visit(a) for a in tr.args], tr.num_inputs, tr.attrs)
+    def visit_type_relation(self, typ: TypeRelation) -> Any:
+        return TypeRelation(typ.func, self._all(typ.args), typ.num_inputs, typ.attrs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import Parameter, Signature
 from typing import Any
 
 from byoc_lab.relay.ir.expr import (
@@ -40,11 +41,6 @@ def _same(new: Any, own: Any) -> bool:
     return new is own
 
 
-def TupleWithFields(tup: Tuple, fields: Any = None, virtual_device: Any = None, span: Any = None):
-    """`tup` with some of its fields changed."""
-    return _changed(tup, Tuple, {"fields": fields, "span": span})
-
-
 def VarWithFields(
     var: Var,
     vid: Any = None,
@@ -62,20 +58,6 @@ def VarWithFields(
         return made
     name = getattr(vid, "name_hint", var.name_hint)
     return Var(name, made.type_annotation, made.span, vid, made.device)
-
-
-def CallWithFields(
-    call: Call,
-    op: Any = None,
-    args: Any = None,
-    attrs: Any = None,
-    type_args: Any = None,
-    virtual_device: Any = None,
-    span: Any = None,
-):
-    """`call` with some of its fields changed."""
-    fields = {"op": op, "args": args, "attrs": attrs, "type_args": type_args, "span": span}
-    return _changed(call, Call, fields)
 
 
 def FunctionWithFields(
@@ -101,71 +83,30 @@ def FunctionWithFields(
     return _changed(func, Function, fields)
 
 
-def LetWithFields(
-    let: Let,
-    var: Any = None,
-    value: Any = None,
-    body: Any = None,
-    virtual_device: Any = None,
-    span: Any = None,
-):
-    """`let` with some of its fields changed."""
-    fields = {"var": var, "value": value, "body": body, "span": span}
-    return _changed(let, lambda var, **rest: Let(var, **rest), fields)
+def _with_fields(kind: Any, parameters: str) -> Callable[..., Any]:
+    """The function for a kind of node: of the node and these fields of it."""
+    own, *names = parameters.split()
+    optional = [Parameter(n, _ANYWHERE, default=None) for n in (*names, "virtual_device", "span")]
+    signature = Signature([Parameter(own, _ANYWHERE), *optional])
+
+    def change(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        fields = {name: given.get(name) for name in (*names, "span")}
+        return _changed(given[own], lambda span, **made: kind(*made.values(), span=span), fields)
+
+    change.__name__ = change.__qualname__ = f"{kind.__name__}WithFields"
+    change.__doc__ = f"`{own}` with some of its fields changed."
+    change.__signature__ = signature  # type: ignore[attr-defined]
+    return change
 
 
-def IfWithFields(
-    if_expr: If,
-    cond: Any = None,
-    true_branch: Any = None,
-    false_branch: Any = None,
-    virtual_device: Any = None,
-    span: Any = None,
-):
-    """`if_expr` with some of its fields changed."""
-    fields = {"cond": cond, "true_branch": true_branch, "false_branch": false_branch, "span": span}
-    return _changed(if_expr, If, fields)
-
-
-def TupleGetItemWithFields(
-    tuple_get_item: TupleGetItem,
-    tuple_value: Any = None,
-    index: Any = None,
-    virtual_device: Any = None,
-    span: Any = None,
-):
-    """`tuple_get_item` with some of its fields changed."""
-    fields = {"tuple_value": tuple_value, "index": index, "span": span}
-    return _changed(tuple_get_item, TupleGetItem, fields)
-
-
-def ConstantWithFields(
-    constant: Constant, data: Any = None, virtual_device: Any = None, span: Any = None
-):
-    """`constant` with other data."""
-    return _changed(constant, Constant, {"data": data, "span": span})
-
-
-def RefCreateWithFields(
-    ref_create: RefCreate, value: Any = None, virtual_device: Any = None, span: Any = None
-):
-    """`ref_create` with another value."""
-    return _changed(ref_create, RefCreate, {"value": value, "span": span})
-
-
-def RefReadWithFields(
-    ref_read: RefRead, ref: Any = None, virtual_device: Any = None, span: Any = None
-):
-    """`ref_read` of another reference."""
-    return _changed(ref_read, RefRead, {"ref": ref, "span": span})
-
-
-def RefWriteWithFields(
-    ref_write: RefWrite,
-    ref: Any = None,
-    value: Any = None,
-    virtual_device: Any = None,
-    span: Any = None,
-):
-    """`ref_write` of another reference or value."""
-    return _changed(ref_write, RefWrite, {"ref": ref, "value": value, "span": span})
+_ANYWHERE = Parameter.POSITIONAL_OR_KEYWORD
+TupleWithFields = _with_fields(Tuple, "tup fields")
+CallWithFields = _with_fields(Call, "call op args attrs type_args")
+LetWithFields = _with_fields(Let, "let var value body")
+IfWithFields = _with_fields(If, "if_expr cond true_branch false_branch")
+TupleGetItemWithFields = _with_fields(TupleGetItem, "tuple_get_item tuple_value index")
+ConstantWithFields = _with_fields(Constant, "constant data")
+RefCreateWithFields = _with_fields(RefCreate, "ref_create value")
+RefReadWithFields = _with_fields(RefRead, "ref_read ref")
+RefWriteWithFields = _with_fields(RefWrite, "ref_write ref value")
