@@ -11,7 +11,7 @@ from byoc_lab.relay.op import annotation, image, nn, qnn, tensor, vision
 from byoc_lab.relay.op.framework.namespace import discover
 from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, builder, builders, define_op
 
-discover(annotation, tensor, nn, image, vision, qnn, last=["dyn"])
+discover(annotation, tensor, nn, image, vision, qnn, last=["dyn", "static_or_dynamic"])
 
 # Defined by `byoc_lab.compat.op`; the names are here for the error messages.
 IN_COMPAT = frozenset({
