@@ -182,19 +182,17 @@ define_op(
 )
 
 
-def invert_relation(attrs: AnyValue, data: Type | None) -> Types:
+def invert_type(attrs: AnyValue, x: TensorType) -> Type:
     """A vector of integers; the result has the type of data."""
-    (x,) = tensors("invert_permutation", "data", data)
-    if x is not None:
-        need_rank("invert_permutation", "data", x, 1)
-        need_integers("invert_permutation", "data", x)
-    return x, x
+    need_rank("invert_permutation", "data", x, 1)
+    need_integers("invert_permutation", "data", x)
+    return x
 
 
 define_op(
     "invert_permutation",
     "data",
-    invert_relation,
+    result_type=invert_type,
     arithmetic=Arithmetic.EXACT,
     reference=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
     flops=no_flops,

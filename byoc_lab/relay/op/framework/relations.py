@@ -112,6 +112,12 @@ def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
     return axis % rank if rank else axis
 
 
+def type_along_axis(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
+    """The result has the type of data, which must have the attribute's axis."""
+    axis_of(op, attrs.axis, len(x.shape))
+    return x
+
+
 def axes_of(op: str, axes: Iterable[int], rank: int) -> tuple[int, ...]:
     """Several axes counted from the front. Raises TypeInferenceError for an axis named twice."""
     result = tuple(axis_of(op, a, rank) for a in axes)

@@ -5,6 +5,7 @@ Source: src/relay/op/nn/nn.cc of TVM 0.16.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -20,23 +21,12 @@ from byoc_lab.relay.op.framework.from_relax import RelaxCall, reads, relay_call,
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
-from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
+from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors, type_along_axis
 
 SOFTMAX_ATTRS = AttrsType(
     "relay.attrs.SoftmaxAttrs",
     (Attr("axis", integer, -1, "axis along which the result sums to 1"),),
 )
-
-
-def _softmax_relation(op: str):
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """The result has the type of data."""
-        (x,) = tensors(op, "data", data)
-        if x is not None:
-            axis_of(op, attrs.axis, len(x.shape))
-        return x, x
-
-    return relation
 
 
 def log_softmax_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -54,7 +44,7 @@ def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
     define_op(
         op,
         "data",
-        _softmax_relation(op),
+        result_type=partial(type_along_axis, op),
         reference=softmax_reference,
         attrs=SOFTMAX_ATTRS,
         flops=per_element(5),
@@ -75,7 +65,7 @@ define_softmax(
 define_op(
     "nn.log_softmax",
     "data",
-    _softmax_relation("nn.log_softmax"),
+    result_type=partial(type_along_axis, "nn.log_softmax"),
     arithmetic=Arithmetic.LOG_SOFTMAX,
     reference=log_softmax_reference,
     attrs=SOFTMAX_ATTRS,

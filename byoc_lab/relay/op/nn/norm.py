@@ -207,34 +207,44 @@ def _built_layer_norm(R: AnyValue, attrs: AnyValue, x: AnyValue, *vectors: AnyVa
     return translate(R, attrs, x, *vectors)
 
 
-define_op(
+def _normalization(
+    op: str, attrs: AttrsType, doc: str, relax: Callable[..., AnyValue], **facts: AnyValue
+) -> None:
+    facts = {
+        "from_relax": {op: relax_norms.grouped_norm},
+        "built_relax": _by_deviations(op),
+        **facts,
+    }
+    define_op(
+        op,
+        "data gamma beta",
+        _affine_relation(op),
+        arithmetic=Arithmetic.NORMALIZATION,
+        reference=_normalization_reference(op),
+        attrs=attrs,
+        flops=_norm_flops,
+        relax=relax,
+        doc=doc,
+        **facts,
+    )
+
+
+_normalization(
     "nn.layer_norm",
-    "data gamma beta",
-    _affine_relation("nn.layer_norm"),
-    from_relax={"nn.layer_norm": relax_norms.layer_norm},
-    arithmetic=Arithmetic.NORMALIZATION,
-    reference=_normalization_reference("nn.layer_norm"),
-    attrs=AttrsType(
+    AttrsType(
         "relay.attrs.LayerNormAttrs",
         (Attr("axis", integer, -1, "axis that is normalized"), EPSILON, CENTER, SCALE),
     ),
-    flops=_norm_flops,
-    relax=_layer_norm_relax,
+    "Data normalized over one axis to mean 0 and variance 1, times gamma plus beta.",
+    _layer_norm_relax,
+    from_relax={"nn.layer_norm": relax_norms.layer_norm},
     built_relax=_built_layer_norm,
     layout=layout_rules.along_axis(vectors=2),
-    doc="Data normalized over one axis to mean 0 and variance 1, times gamma plus beta.",
     mixed_precision=NEVER,
 )
-
-
-define_op(
+_normalization(
     "nn.group_norm",
-    "data gamma beta",
-    _affine_relation("nn.group_norm"),
-    from_relax={"nn.group_norm": relax_norms.grouped_norm},
-    arithmetic=Arithmetic.NORMALIZATION,
-    reference=_normalization_reference("nn.group_norm"),
-    attrs=AttrsType(
+    AttrsType(
         "relay.attrs.GroupNormAttrs",
         (
             Attr("num_groups", integer, 0, "number of groups of channels"),
@@ -244,9 +254,8 @@ define_op(
             SCALE,
         ),
     ),
-    defaults={"num_groups": REQUIRED},
-    flops=_norm_flops,
-    relax=lambda R, attrs, x, gamma, beta: R.nn.group_norm(
+    "Data normalized over each group of channels and all later axes, times gamma plus beta.",
+    lambda R, attrs, x, gamma, beta: R.nn.group_norm(
         x,
         *relax_norms.affine(R, attrs, gamma, beta),
         num_groups=attrs.num_groups,
@@ -254,39 +263,27 @@ define_op(
         axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
         epsilon=attrs.epsilon,
     ),
-    built_relax=_by_deviations("nn.group_norm"),
-    doc="Data normalized over each group of channels and all later axes, times gamma plus beta.",
+    defaults={"num_groups": REQUIRED},
 )
-
-
-define_op(
+_normalization(
     "nn.instance_norm",
-    "data gamma beta",
-    _affine_relation("nn.instance_norm"),
-    from_relax={"nn.instance_norm": relax_norms.grouped_norm},
-    arithmetic=Arithmetic.NORMALIZATION,
-    reference=_normalization_reference("nn.instance_norm"),
-    attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
-    flops=_norm_flops,
-    relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
+    AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
+    "Data normalized over all axes except batch and channels, times gamma plus beta.",
+    lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
         x,
         *relax_norms.affine(R, attrs, gamma, beta),
         channel_axis=attrs.axis % rank_of(x),
         axes=list(grouping("nn.instance_norm", attrs, shape_of(x))[1]),
         epsilon=attrs.epsilon,
     ),
-    built_relax=_by_deviations("nn.instance_norm"),
     layout=layout_rules.along_axis(vectors=2),
-    doc="Data normalized over all axes except batch and channels, times gamma plus beta.",
 )
 
 
-def l2_normalize_relation(attrs: AnyValue, data: Type | None) -> Types:
+def l2_normalize_type(attrs: AnyValue, x: TensorType) -> Type:
     """The result has the type of data."""
-    (x,) = tensors("nn.l2_normalize", "data", data)
-    if x is not None:
-        axes_of("nn.l2_normalize", attrs.axis or (), len(x.shape))
-    return x, x
+    axes_of("nn.l2_normalize", attrs.axis or (), len(x.shape))
+    return x
 
 
 def l2_normalize_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -303,7 +300,7 @@ def _l2_normalize_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     "nn.l2_normalize",
     "data",
-    l2_normalize_relation,
+    result_type=l2_normalize_type,
     arithmetic=Arithmetic.SQUARES,
     reference=l2_normalize_reference,
     attrs=AttrsType(
@@ -324,14 +321,12 @@ define_op(
 NORM_REGIONS = ("ACROSS_CHANNELS", "WITHIN_CHANNEL")
 
 
-def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
+def lrn_type(attrs: AnyValue, x: TensorType) -> Type:
     """The result has the type of data."""
     op = "nn.lrn"
-    (x,) = tensors(op, "data", data)
-    if x is not None:
-        axis_of(op, attrs.axis, len(x.shape))
-        need_positive(op, attrs, "size")
-    return x, x
+    axis_of(op, attrs.axis, len(x.shape))
+    need_positive(op, attrs, "size")
+    return x
 
 
 def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
@@ -366,7 +361,7 @@ def _lrn_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     "nn.lrn",
     "data",
-    lrn_relation,
+    result_type=lrn_type,
     arithmetic=Arithmetic.SQUARES,
     reference=lrn_reference,
     attrs=AttrsType(

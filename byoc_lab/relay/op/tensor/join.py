@@ -5,6 +5,7 @@ Source: `ConcatenateRel`, `SplitRel`, `RepeatRel` of TVM 0.16.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -43,7 +44,7 @@ from byoc_lab.relay.op.framework.relations import (
     need_positive,
     product,
     tensor_fields,
-    tensors,
+    type_along_axis,
 )
 from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
@@ -341,18 +342,10 @@ define_op(
 )
 
 
-def reverse_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """The result has the type of data."""
-    (x,) = tensors("reverse", "data", data)
-    if x is not None:
-        axis_of("reverse", attrs.axis, len(x.shape))
-    return x, x
-
-
 define_op(
     "reverse",
     "data",
-    reverse_relation,
+    result_type=partial(type_along_axis, "reverse"),
     reference=lambda attrs, x: np.flip(x, attrs.axis).copy(),
     attrs=AttrsType("relay.attrs.ReverseAttrs", (Attr("axis", integer, doc="axis to reverse"),)),
     flops=no_flops,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any as AnyValue
 
@@ -17,12 +18,11 @@ from byoc_lab.relay.op.framework.from_relax import renamed, same
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
-    Types,
     axis_of,
     fail,
     need_one_of,
     product,
-    tensors,
+    type_along_axis,
 )
 from byoc_lab.relay.op.framework.relax_types import dtype_of, fields_of, rank_of, shape_of, typed
 
@@ -90,14 +90,6 @@ define_op(
 )
 
 
-def sort_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """The result is typed as data."""
-    (x,) = tensors("sort", "data", data)
-    if x is not None:
-        axis_of("sort", attrs.axis, len(x.shape))
-    return x, x
-
-
 def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return np.take_along_axis(x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis)
 
@@ -105,7 +97,7 @@ def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 define_op(
     "sort",
     "data",
-    sort_relation,
+    result_type=partial(type_along_axis, "sort"),
     from_relax={"sort": renamed(is_ascend=lambda attrs: not attrs.descending)},
     reference=_sort_reference,
     attrs=SORT_ATTRS,
