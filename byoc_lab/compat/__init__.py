@@ -5,19 +5,21 @@
     python -m byoc_lab.compat -m pytest tests/       # old tests as they are
     byoc_lab.compat.load_importer("onnx.py")         # an importer of TVM's, from its file
 
-Relay, its passes and the executors are byoc_lab's; `te`, `tirx`, `topi`, `target` and so on are
-those of the installed apache-tvm. `names.py` is the table that says which name comes from where,
-and `overlay.py` how. What is in neither raises UnsupportedNameError (an AttributeError) or
-UnsupportedModuleError (an ImportError), which say what to do instead. In a script or test that is
-run so, `from ... import name` goes through, and each use of the name raises UnsupportedNameError.
+Relay, its passes and the executors come from byoc_lab; `te`, `tirx`, `topi`, `target` and other
+modules come from the installed apache-tvm. The table `names.py` gives the source of each name;
+`overlay.py` implements the lookup. A name that neither has raises UnsupportedNameError (an
+AttributeError) or UnsupportedModuleError (an ImportError), with advice in the message. In a script
+or test that `python -m byoc_lab.compat` runs, `from ... import name` succeeds, and each use of the
+name raises UnsupportedNameError.
 
-What `relay.parse` reads here has the places (spans) that TVM 0.16 gives (`places.py`), and in a
-script or test that is run so, texts show them, as in TVM.
+Nodes that `relay.parse` creates here have the spans (source locations) of TVM 0.16 (`places.py`).
+In a script or test that `python -m byoc_lab.compat` runs, printed text includes the spans, as in
+TVM.
 
-Passes that only such scripts use are in `compat.passes`, and `make_pass` knows them once this
+Passes that only such scripts use are in `compat.passes`; `make_pass` accepts their names after this
 package is imported.
 
-`compat.jan2020` is the same for scripts of January 2020, whose passes gave other results.
+`compat.jan2020` is the namespace for scripts of January 2020, when passes gave different results.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _MODULES = {"tvm": "tvm", "relay": "tvm.relay", "transform": "tvm.transform"}
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when used: jan2020 and the command line need none of it.
+    # Loaded on first use: jan2020 and the command line do not need them.
     if name == "load_importer":
         from byoc_lab.compat.importer_file import load_importer
 

@@ -1,12 +1,12 @@
-"""Run a script or module written for TVM's Relay, as it is.
+"""Run an unchanged script or module written for TVM's Relay.
 
     python -m byoc_lab.compat script.py [arguments]
     python -m byoc_lab.compat -m module [arguments]
 
 Under `-m pytest`, the fixtures `target` and `dev` and the parametrization of `tvm.testing` are
-there (`tvm.testing.plugin`). Processes that the script starts with `multiprocessing` get the same
-tvm. The exit code is Python's: 2 for a script that does not exist, 1 after an exception, whose
-traceback has the script's frames only.
+available (`tvm.testing.plugin`). Processes that the script starts with `multiprocessing` use the
+same `tvm`. The exit code is Python's: 2 for a script that does not exist, 1 after an exception,
+whose traceback has the script's frames only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RUNNER = {__file__, overlay.__file__, runpy.__file__, "<frozen runpy>"}
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script or module that `arguments` name; its exit code is raised as SystemExit."""
+    """Run the script or module that `arguments` name, then raise SystemExit with its exit code."""
     as_module = arguments[:1] == ["-m"]
     rest = arguments[1:] if as_module else arguments
     if not rest or rest[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""Loads an importer of TVM's that the user has as a file, which is part of no package here."""
+"""Loads one of TVM's importers from a file of the user; byoc_lab does not contain the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _exists(name: str) -> bool:
 
 
 def _supply_onnx_mapping() -> None:
-    """The module onnx.mapping, which importers of ONNX models use and onnx 1.18 dropped."""
+    """Provide the module onnx.mapping, which importers of ONNX models use and onnx 1.18 removed."""
     if _exists("onnx.mapping") or not _exists("onnx"):
         return
     from onnx import TensorProto, helper
@@ -41,10 +41,10 @@ def load_importer(path: str | PathLike[str]) -> ModuleType:
         users = byoc_lab.compat.load_importer("old_tvm/python/tvm/relay/frontend/onnx.py")
         mod, params = users.from_onnx(model)
 
-    Its imports from TVM, relative ones too, are met by byoc_lab.compat, which is installed; and
-    onnx gets its module `mapping` back.
-    Raises UnreadableFileError, UnsupportedNameError for a name of TVM that byoc_lab lacks, and
-    whatever the file raises.
+    byoc_lab.compat is installed and resolves the file's absolute and relative imports from TVM; the
+    module `onnx.mapping` is provided.
+    Raises UnreadableFileError, UnsupportedNameError for a name of TVM that byoc_lab lacks, and any
+    error that the file itself raises.
     """
     path = Path(path)
     if not path.is_file():

@@ -2,9 +2,9 @@
 
     from byoc_lab.compat.jan2020 import relay, transform, tvm
 
-What differs from today's: PartitionGraph makes closures, `nn.conv2d` keeps its padding as given,
-`relay.build_module.optimize` and `relay.build_config` are there, and constants are folded inside
-closures too.
+Differences from the current behaviour: PartitionGraph creates closures, `nn.conv2d` keeps its
+padding as given, `relay.build_module.optimize` and `relay.build_config` exist, and constants are
+also folded inside closures.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def partition_graph() -> passes.PartitionGraph:
 def optimize(
     mod: IRModule, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The passes that `relay.build` ran before it generated code, as far as they concern BYOC.
+    """Runs the passes that `relay.build` ran before code generation, as far as they concern BYOC.
 
-    Closures of other compilers lay inside @main, so all of it applied to them. Passes above the
-    level of the active PassContext do not run. Gives the module and the parameters that are left.
+    Closures of other compilers were inside @main, so these passes also changed them. Passes above
+    the level of the active PassContext do not run. Returns the module and the remaining parameters.
     """
     steps = Sequential(
         [
@@ -65,7 +65,7 @@ def optimize(
 
 
 def conv2d(data: Expr, weight: Expr, **attributes: Any) -> Call:
-    """`nn.conv2d` before padding was made four numbers (February 2020)."""
+    """`nn.conv2d` before padding was normalized to four numbers (February 2020)."""
     op = Op.get("nn.conv2d")
     pairs = ("strides", "padding", "dilation", "kernel_size")
     values = {

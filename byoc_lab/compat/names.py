@@ -1,13 +1,13 @@
 """The source of each name of TVM: the one table of `byoc_lab.compat`.
 
-`SOURCES` lists for a module of TVM where its names are looked up, in this order. A source is a
-module of byoc_lab or, after "apache-tvm:", one of the installed apache-tvm. A submodule that has no
-row here is the source's submodule of the same name, if there is one; so `tvm.relay.testing.resnet`
-needs no row. A row without sources is a module that scripts import at their top, whether they use
-it or not: the import goes through, its names are not there. `WHOLE` says which modules are not
-looked into but taken as they are.
+`SOURCES` maps a module of TVM to the modules in which its names are looked up, in this order. A
+source is a module of byoc_lab or, with the prefix "apache-tvm:", a module of the installed
+apache-tvm. A submodule without a row is the submodule of the same name of a source, if it exists;
+so `tvm.relay.testing.resnet` needs no row. A row without sources is for a module that scripts
+import but may not use: the import succeeds, but the module has no names. `WHOLE` lists modules that
+are used unchanged instead of by name.
 
-`INSTEAD` says what to do about a name that is not supported; the longest prefix counts.
+`INSTEAD` maps prefixes of unsupported names to advice; the longest prefix counts.
 """
 
 from __future__ import annotations

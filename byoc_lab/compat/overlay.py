@@ -1,11 +1,11 @@
-"""Modules of TVM's names over byoc_lab and apache-tvm.
+"""Modules with TVM's names that combine byoc_lab and apache-tvm.
 
 An `Overlay` is a module named as in TVM that looks its names up in the sources that `names.py`
-lists for it. `module("tvm.relay")` gives one; that is all `from byoc_lab.compat import tvm` needs.
+lists for it. `module("tvm.relay")` returns one; `from byoc_lab.compat import tvm` needs only this.
 
-`install()` makes every `import tvm...` of this process give overlays. apache-tvm's own code, and
-byoc_lab's, must go on seeing apache-tvm under that name, so while one of their import statements
-runs, and while apache-tvm is imported, `sys.modules` holds apache-tvm's modules (`apache_world`).
+`install()` makes every `import tvm...` in this process return overlays. The code of apache-tvm and
+byoc_lab must still import apache-tvm under that name. So `sys.modules` holds apache-tvm's modules
+(`apache_world`) while one of their import statements runs, and while apache-tvm is imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
 from byoc_lab.relay.ir.node_code import NODE_CODE
 from byoc_lab.relay.text import printer
 
-_INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
+_INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # in their code, `import tvm` means apache-tvm
 _overlays: dict[str, ModuleType] = {}
 
 
@@ -59,7 +59,7 @@ class Overlay(ModuleType):
                 continue
             if not isinstance(found, ModuleType):
                 return found
-            below = below or found  # `sort` is a function of relay.op, and a file of byoc_lab's
+            below = below or found  # `sort` is a function in relay.op and also a file of byoc_lab
         below = below or _find(child)
         if below is None:
             raise UnsupportedNameError(f"{child} is not supported; {_instead(child)}")
@@ -77,7 +77,7 @@ class Overlay(ModuleType):
 
 
 class Absent(ModuleType):
-    """A placeholder for an unsupported name in `from ... import name`, since scripts import names
+    """A placeholder for an unsupported name in `from ... import name`: scripts may import names
     that they do not use. Every use of it raises UnsupportedNameError."""
 
     def __init__(self, name: str):
@@ -110,7 +110,7 @@ class Absent(ModuleType):
 
 
 def module(name: str) -> ModuleType:
-    """TVM's module of that name. Raises UnsupportedModuleError."""
+    """TVM's module of the given name. Raises UnsupportedModuleError."""
     found = _find(name)
     if found is None:
         raise UnsupportedModuleError(f"{name} is not supported; {_instead(name)}", name=name)
@@ -164,7 +164,8 @@ def _import_apache(name: str) -> ModuleType | None:
 
 
 def _leaks(source: ModuleType, found: Any, name: str) -> bool:
-    """Whether a source merely imports a name and does not define it: `np`, `typing.Any`, ..."""
+    """Whether a source only imports a name, such as `np` or `typing.Any`, and does not define
+    it."""
     if name in getattr(source, "__all__", ()):
         return False
     if isinstance(found, ModuleType):
@@ -191,7 +192,7 @@ _installed = False
 
 @contextmanager
 def apache_world() -> Iterator[None]:
-    """Inside, `sys.modules` is as apache-tvm's own code must see it."""
+    """Within this context, `sys.modules` is as apache-tvm's own code needs it."""
     global _depth
     if not _installed:
         yield
@@ -209,7 +210,7 @@ def apache_world() -> Iterator[None]:
 
 
 def _swap(incoming: dict[str, ModuleType]) -> dict[str, ModuleType]:
-    """Replace the modules of TVM in `sys.modules`; those that were there."""
+    """Replace the TVM modules in `sys.modules`; returns the previous ones."""
     found = {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
     for name in found:
         del sys.modules[name]
@@ -218,13 +219,13 @@ def _swap(incoming: dict[str, ModuleType]) -> dict[str, ModuleType]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives overlays for the names of TVM, and for those of topi."""
+    """Returns overlays for the names of TVM and topi."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if _depth or _in_tvm(name) is None:
             return None
         if not _of_names.get():
-            module(_in_tvm(name))  # or an error with advice
+            module(_in_tvm(name))  # or raises an error with advice
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -237,18 +238,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _in_tvm(name: str) -> Any:
-    """The name of a module in TVM 0.7 and later; None for one that is not TVM's."""
+    """The name of a module in TVM 0.7 and later; None for a module outside TVM."""
     top = name.partition(".")[0]
     return {"tvm": name, "topi": f"tvm.{name}"}.get(top)  # topi was a separate package
 
 
 class _Handle(ModuleType):
-    """A placeholder for a module while Python imports it, so that the `__spec__` of the module is
-    not changed."""
+    """A placeholder for a module during its import, so that Python does not change the `__spec__`
+    of the module."""
 
 
 def install() -> None:
-    """Make `import tvm` give byoc_lab's overlay in this process; a second call does nothing."""
+    """Make `import tvm` return byoc_lab's overlay in this process; a second call has no effect."""
     global _installed
     if _installed:
         return
@@ -277,8 +278,8 @@ def install() -> None:
 
 
 def _show_spans() -> None:
-    """Let texts of nodes and modules show spans by default, and in the form that TVM reads, as TVM
-    does: old scripts compare them."""
+    """Print nodes and modules with spans by default, in the form that TVM parses, as TVM does: old
+    scripts compare such text."""
 
     def print_text(obj: Any, show_span: bool = True, for_tvm: bool = True, **options: Any) -> str:
         return printer.print_text(obj, show_span=show_span, for_tvm=for_tvm, **options)

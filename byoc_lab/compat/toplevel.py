@@ -31,7 +31,7 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     """Register a function by name; also a decorator, with or without the name.
 
     "relay.ext.<compiler>" becomes the code generator of a back end, "relay.ext.<compiler>.optimize"
-    its optimizer. What is Relay's is kept here, others are handed on to apache-tvm's registry.
+    its optimizer. Functions of Relay are stored here, other functions in apache-tvm's registry.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
@@ -57,7 +57,7 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
 def get_global_func(name: str, allow_missing: bool = False) -> Any:
     """The function of that name; "relay.ext.<compiler>" is the code generator of a back end.
 
-    Raises UnknownFunctionError, or gives None with `allow_missing`.
+    Raises UnknownFunctionError, or returns None with `allow_missing`.
     """
     if name in _functions:
         return _functions[name]
@@ -81,7 +81,7 @@ def py_str(x: bytes) -> str:
 
 
 def list_global_func_names() -> list[str]:
-    """The names of the registered functions, here and with apache-tvm."""
+    """The names of the functions registered here and in apache-tvm."""
     return sorted({*_functions, *import_tvm().ffi.registry.list_global_func_names()})
 
 

@@ -1,4 +1,4 @@
-"""Worker processes of `multiprocessing` import the same tvm as the script that starts them."""
+"""Lets worker processes of `multiprocessing` import the same `tvm` as the parent script."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class _Installed:
 def same_in_workers() -> None:
     """Install the overlay here and in each process that this one starts by spawn or forkserver.
 
-    A worker unpickles what describes it before it imports the script, so one more entry in that
-    description is enough; workers started by fork have the overlay anyway.
+    A worker unpickles its preparation data before it imports the script, so one additional entry in
+    that data is sufficient; workers started by fork have the overlay anyway.
     """
     install()
     plain = multiprocessing.spawn.get_preparation_data
@@ -32,5 +32,5 @@ def same_in_workers() -> None:
 
     get_preparation_data.installs = True  # type: ignore[attr-defined]
     multiprocessing.spawn.get_preparation_data = get_preparation_data
-    # A fork server must not import the script: it has no such description, and so no overlay.
+    # A fork server must not import the script: it gets no preparation data, so no overlay.
     multiprocessing.set_forkserver_preload([])

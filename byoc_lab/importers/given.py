@@ -1,7 +1,7 @@
 """Shapes and values that a user gives for inputs of a model.
 
-A key of a shape is the name of an input, or the name that the model gives to an unknown length,
-such as `batch`: {"image": (1, 3, 224, 224)} or {"batch": 1}.
+A key of a shape is the name of an input, or the name that the model gives to an unknown size, such
+as `batch`: {"image": (1, 3, 224, 224)} or {"batch": 1}.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
 
-Shapes = Mapping[str, Any]  # by input: its sizes; by symbol: one size
+Shapes = Mapping[str, Any]  # {input: its sizes} or {symbolic name: one size}
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a model. lengths: ints, names of unknown sizes, None for unnamed ones; None if
-    the model does not even state the rank. sequence: whether it is a sequence of tensors."""
+    """An input of a model. lengths: the size of each dimension: an int, the name of an unknown
+    size, or None if it has no name. The whole list is None if the model does not state the rank.
+    sequence: whether it is a sequence of tensors."""
 
     name: str
     lengths: tuple[int | str | None, ...] | None
@@ -49,8 +50,8 @@ def check_shapes(shape: Any) -> None:
 def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ...]]:
     """The shapes of the inputs that `shape` changes; sizes that stay unknown are None.
 
-    Raises ArgumentError for a name that the model lacks, for several lengths in the place of one,
-    and for a shape of another rank than the input has."""
+    Raises ArgumentError for a name that the model lacks, for several sizes if one is expected, and
+    for a shape whose rank differs from that of the input."""
     by_name = {i.name: i for i in inputs}
     symbols = {n for i in inputs for n in i.lengths or () if isinstance(n, str)}
     for name in shape:
@@ -95,7 +96,7 @@ def _one_length(name: str, given: Any) -> int:
 
 
 def inputs_of(mod: IRModule) -> list[Input]:
-    """The inputs of a module's @main; Relay does not name unknown sizes."""
+    """The inputs of a module's @main. Unknown sizes have no names in Relay."""
     return [
         Input(p.name_hint, tuple(n if isinstance(n, int) else None for n in ty.shape))
         for p in mod["main"].params
@@ -104,7 +105,7 @@ def inputs_of(mod: IRModule) -> list[Input]:
 
 
 def with_given(mod: IRModule, shape: Shapes | None, freeze: Values | None) -> IRModule:
-    """The module with shapes and constants for inputs of its @main, typed again.
+    """The module with the given shapes and constants for inputs of @main, with inferred types.
 
     Raises ArgumentError for names that @main lacks, TypeInferenceError for shapes that do not fit.
     """

@@ -1,7 +1,8 @@
-"""Shapes for inputs with unknown sizes, found by trying imports with one shape after the other.
+"""Finds shapes for inputs with unknown sizes by trial imports.
 
-A network with windows, fixed slices or reshapes to constant shapes fits few lengths. The search
-begins with a usual shape and changes one length at a time, as long as the import gets further.
+A network with windows, fixed slices or reshapes to constant shapes accepts only few sizes. The
+search begins with a common shape and changes one size at a time, as long as the import converts
+more nodes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from byoc_lab.importers.given import Input, inputs_of, with_given
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_LENGTH = 4096  # a recurrent layer becomes nodes for each step
+MAX_LENGTH = 4096  # number of steps: a recurrent layer becomes nodes for each step
 MAX_ATTEMPTS = 64
-MAX_NODES = 20_000  # that all attempts convert together
+MAX_NODES = 20_000  # number of nodes converted in all attempts together
 IMAGES = (32, 48, 64, 96, 112, 128, 160, 192, 256, 288, 299, 320, 384, 416, 448, 512, 640)
 SEQUENCES = (1, 32, 64, 128, 256, 512, 1024, 2048, 4096, 2, 4, 8)
 BATCHES = (2, 4, 8)
 
-Lengths = dict[Any, int]  # by the name of an unknown size, else by its input and axis
+Lengths = dict[Any, int]  # key: the name of an unknown size, or its input and axis
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Guess:
 
     @property
     def told(self) -> str:
-        """The guess as arguments of an importer, and how sure it is."""
+        """The guess as text: arguments of an importer, and whether the import was tried."""
         given = f"shape={self.shape}" + (f", freeze={self.freeze}" if self.freeze else "")
         if self.imports:
             return f"{given} (tried: the model imports with them; others may be meant)"
@@ -63,9 +64,9 @@ def guessed_inputs(
 ) -> Guess:
     """Shapes of the inputs that have unknown sizes.
 
-    given: shapes that are known already, with None for a length that is not. known: the names of
-    inputs that need no shape. importing: imports with shapes and values. constants: lengths that
-    the model may expect, since its constants have them.
+    given: known shapes, with None for each unknown size. known: the names of     inputs that need
+    no shape. importing: imports with shapes and values. constants: sizes that the model may expect,
+    because its constants contain them.
     """
     return _Search(inputs, given, known, importing, constants).guess()
 
@@ -95,7 +96,7 @@ class _Search:
         self.importing, self.constants = importing, constants
         self.tried: set[tuple[Any, ...]] = set()
         self.nodes = 0
-        self.keys: dict[str, tuple[Any, ...]] = {}  # by input: each size, or its key
+        self.keys: dict[str, tuple[Any, ...]] = {}  # by input: sizes, or their keys
         self.first: Lengths = {}
         self.choices: dict[Any, Sequence[int]] = {}
         for one in inputs:
@@ -160,8 +161,8 @@ class _Search:
             yield lengths, {**freeze, **error.freeze}
 
     def _other_lengths(self, lengths: Lengths) -> Iterator[Lengths]:
-        """Square images, then other values of one length, the likely ones of each first; then
-        other batches."""
+        """Square images, then other values of one size, the likely values of each size first; then
+        other batch sizes."""
         sides = [key for key, choices in self.choices.items() if choices is IMAGES]
         if len(sides) > 1:
             yield from (lengths | dict.fromkeys(sides, n) for n in IMAGES)

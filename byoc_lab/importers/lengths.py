@@ -1,7 +1,7 @@
-"""Shapes that are computed in a graph: which of their numbers are known before it runs.
+"""The known elements of shapes that the graph computes at run time.
 
-Exporters compute a shape by picking lengths of another one and joining them with constants. With a
-dynamic batch its other numbers are still known, which is enough for a static reshape.
+Exporters compute a shape by picking sizes of another shape and concatenating them with constants.
+With a dynamic batch, the other sizes are still known, which is enough for a static reshape.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from byoc_lab.relay.ir.types import TensorType
 
-Numbers = np.ndarray[Any, Any]  # elements: ints, and None for an unknown number
+Numbers = np.ndarray[Any, Any]  # ints, and None for each unknown element
 LONGEST = 64  # a shape has few numbers; longer values are not shapes
 
 
 def known_numbers(node: Expr, known: Mapping[Expr, Numbers]) -> Numbers | None:
-    """The numbers of an integer value of at most one dimension, from the numbers of its parts; None
-    for other values, and if nothing is known."""
+    """The known elements of an integer scalar or vector, derived from the known elements of its
+    operands; None for other values, and if no element is known."""
     ty = node.checked_type
     if not isinstance(ty, TensorType) or len(ty.shape) > 1 or "int" not in ty.dtype:
         return None

@@ -1,8 +1,8 @@
 """Pooling by the rules that ONNX Runtime and PyTorch share.
 
-In ceil mode both leave out a last window that begins in the padding after the data; Relay counts
-it. Where the rules differ, importers state the padding that gives the framework's result without
-ceil mode. Both can tell the position of each maximum, which no operator of Relay gives.
+In ceil mode both omit a last window that begins in the padding after the data; Relay includes it.
+If the rules differ, importers replace ceil mode by explicit padding that gives the framework's
+result. Both can return the positions of the maxima, which no Relay operator does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pooled(
     before, stated = _sides(options, len(sizes))
     padding, include = [*before, *after], options.get("count_include_pad", False)
     if include and any(a > s for a, s in zip(after, stated, strict=True)):
-        # Explicit padding counts in an average, positions beyond it do not.
+        # Averages include explicit padding, but not positions beyond it.
         data = relay.nn.pad(data, [(0, 0), (0, 0), *zip(before, stated, strict=True)])
         beyond = [max(a - s, 0) for a, s in zip(after, stated, strict=True)]
         padding, include = [*[0] * len(before), *beyond], False
@@ -52,10 +52,10 @@ def _sides(options: Mapping[str, Any], rank: int) -> tuple[list[int], list[int]]
 
 
 def _after(sizes: Sequence[Any], options: Mapping[str, Any]) -> list[int] | None:
-    """The padding after each axis; None if ceil mode gives the framework's result as it is."""
+    """The padding after each axis; None if Relay's ceil mode gives the framework's result."""
     rank, found, differs = len(sizes), [], False
     if not all(isinstance(n, int) for n in sizes):
-        return None  # the rules differ for some sizes only, which are known at run time
+        return None  # the rules differ for some sizes only, which are known only at run time
     before, stated = _sides(options, rank)
     dilations = options.get("dilation", [1] * rank)
     for n, k, s, d, b, a in zip(
@@ -88,7 +88,7 @@ def whole_window_means(
 def sliding_positions(
     size: int, kernel: int, stride: int, dilation: int, before: int, after: int, *, ceil: bool
 ) -> list[list[int]]:
-    """The positions along an axis that each window covers; those in the padding are left out."""
+    """The positions along an axis that each window covers, without positions in the padding."""
     span = (kernel - 1) * dilation + 1
     count = (size + before + after - span) // stride + 1
     if ceil:
@@ -98,7 +98,7 @@ def sliding_positions(
 
 
 def adaptive_positions(size: int, count: int) -> list[list[int]]:
-    """The positions along an axis that each window of adaptive pooling to `count` covers."""
+    """The positions along an axis that each window of adaptive pooling to size `count` covers."""
     return [list(range(i * size // count, -(-(i + 1) * size // count))) for i in range(count)]
 
 
@@ -108,11 +108,11 @@ def positions_of_maxima(
     axes: Sequence[Sequence[list[int]]],
     numbers: np.ndarray[Any, Any] | None = None,
 ) -> Expr:
-    """The flat position of each window's maximum in the plane of its channel: int64, the first one
-    of equal elements.
+    """The flat position of each window's maximum in the plane of its channel, int64; the first
+    position if maxima are equal.
 
-    shape: of the data; the batch may be unknown. axes: for each spatial axis the positions that
-    each window covers. numbers: what each position of a plane is called; row-major by default.
+    shape: of the data; the batch may be unknown. axes: for each spatial axis, the positions that
+    each window covers. numbers: the index of each position in a plane; row-major by default.
     Raises ImporterError for a window without data.
     """
     source = _sources(shape[2:], axes)
@@ -130,9 +130,8 @@ def positions_of_maxima(
 def _sources(
     sizes: Sequence[int], axes: Sequence[Sequence[list[int]]]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The flat positions in each window: an axis for each axis of the windows, then of the kernel.
-
-    Windows that cover fewer positions than others have their first one again.
+    """The flat positions in each window: the axes of the windows, then the axes of the kernel.
+    Windows that cover fewer positions repeat their first position.
     """
     rank = len(axes)
     found = np.zeros((1,) * 2 * rank, np.int64)

@@ -1,4 +1,4 @@
-"""The table of importers: which function reads which kind of file."""
+"""The table of importers: the function that reads each kind of file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Guessing = Callable[[Path, "Shapes | None", "Values | None"], Guess]
 class Importer:
     """A registered importer: `function(path)` returns a module and its parameters; with
     `with_shapes`, `function(path, shape, freeze)`. `guess(path, shape, freeze)` finds shapes and
-    values of inputs that a file may be imported with."""
+    values of inputs with which a file can be imported."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -55,11 +55,11 @@ def register(
 
     suffixes: one or several, each with its dot; case is ignored. function: `function(path)`
     returns `(mod, params)`: a module, and a dict from the names of parameters of its @main to
-    NumPy arrays. name: what messages call the importer; registering a name again replaces it.
-    with_shapes: the function takes the shapes and values of inputs too, `function(path, shape,
-    freeze)`, because it needs them before it imports; otherwise the module gets them afterwards.
-    guess: finds shapes and values for inputs with unknown lengths, `guess(path, shape, freeze)`;
-    otherwise they are tried on the module.
+    NumPy arrays. name: of the importer in messages; registering a name again replaces the importer.
+    with_shapes: the signature is `function(path, shape, freeze)`, because the function needs shapes
+    and values of inputs during the import; otherwise they are applied to the imported module.
+    guess: `guess(path, shape, freeze)` finds shapes and values for inputs with unknown sizes; by
+    default, shapes are tried on the imported module.
 
     Raises ArgumentError for a malformed suffix, DuplicateNameError for a suffix that another
     importer reads.
@@ -97,18 +97,18 @@ def importers() -> tuple[Importer, ...]:
 def load(
     path: str | PathLike[str], shape: Shapes | None = None, freeze: Values | None = None
 ) -> tuple[IRModule, Params]:
-    """The module that a file holds, and its parameters, read by the importer of its suffix.
+    """Import a file with the importer registered for its suffix: its module and parameters.
 
-    shape: shapes of inputs by name, or lengths by the names that the model gives to unknown ones
-    ({"batch": 1}, which ONNX models have). freeze: values of inputs, which become constants.
+    shape: shapes of inputs by name, or sizes by the symbolic names of an ONNX model ({"batch": 1}).
+    freeze: values of inputs by name: these inputs become constants.
 
-    ONNX and Relay text are data. A .pt2 and a .py file are programs: PyTorch runs code of the
-    first when it is opened, TVM's parser evaluates expressions of the second. Open none of people
-    whom you do not trust.
+    ONNX and Relay text are data. A .pt2 and a .py file are programs: PyTorch runs code of a .pt2
+    file when it opens the file; TVM's parser evaluates expressions of a .py file. Open such files
+    only if you trust their author.
 
-    Raises ArgumentError for what is not a path, ImporterError when no importer reads such files or
-    the importer's result is malformed, UnreadableFileError when the file cannot be opened, and
-    whatever the importer raises for its contents (ParseError for Relay text).
+    Raises ArgumentError if `path` is not a path, ImporterError if no importer reads such files or
+    the importer's result is malformed, UnreadableFileError if the file cannot be opened, and the
+    importer's own errors about the contents (ParseError for Relay text).
     """
     path = path_of(path)
     importer = _reader_of(path.suffix.lower())
@@ -130,10 +130,11 @@ def load(
 
 
 def guess_inputs(mod: IRModule, path: Path | None, shape: Shapes, freeze: Values) -> Guess:
-    """Find shapes, and values that choose branches, with which all sizes of a module are known.
+    """Find shapes of inputs, and values that select branches, with which all sizes in a module
+    become known.
 
-    path: the file that the module was read from with `shape` and `freeze`; None for none, or for
-    one that needs no importer.
+    path: the file that the module was read from with `shape` and `freeze`; None without a file, or
+    if the file needs no importer.
     """
     importer = None if path is None else _reader_of(path.suffix.lower())
     if path is None or importer is None or importer.guess is None:
@@ -158,7 +159,7 @@ def _unknown_suffix(path: Path) -> str:
 
 
 def _checked(result: Any, importer: Importer, path: Path) -> tuple[IRModule, Params]:
-    """The result of an importer, which may be anybody's function."""
+    """The result of an importer, after checks: an importer may be any user's function."""
     expected = f"importer {importer.name!r} must return (IRModule, dict of arrays) for {path}"
     if not isinstance(result, tuple) or len(result) != 2:
         raise ImporterError(f"{expected}, found {type(result).__name__}")

@@ -1,4 +1,4 @@
-"""The importer of Relay text, which holds no parameters."""
+"""The importer of Relay text; it returns no parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.relay.text.parser import parse_file
 
 
 def load_relay_text(path: Path) -> tuple[IRModule, Params]:
-    """The typed module whose Relay text a file holds."""
+    """The module parsed from a file of Relay text, with inferred types."""
     return parse_file(path), {}
 
 

@@ -1,7 +1,7 @@
-"""One axis of a tensor at other positions: a product with a matrix of constant weights.
+"""Resamples one axis of a tensor by a product with a matrix of constant weights.
 
-What importers resize by where Relay's operators sample other pixels. Source: the formulas of ONNX's
-operator Resize (opsets 11 to 21), which has those of PyTorch, too.
+Importers use it if Relay's resize operators would sample different pixels. Source: the formulas of
+ONNX's operator Resize (opsets 11 to 21), which include PyTorch's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 Array = np.ndarray[Any, Any]
 
-MAX_WEIGHTS = 2**26  # elements of one matrix; a hostile file may state any size
+MAX_WEIGHTS = 2**26  # maximum number of elements of a matrix; a hostile file may state any size
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def resampled(
 ) -> Expr:
     """`x` resampled along `axis` from `lengths[0]` to `lengths[1]` elements.
 
-    dtype, rank: of `x`. scale: by which positions are divided. region: first and last position for
-    tf_crop_and_resize, as fractions of the length. Raises ImporterError for a mode that does not
-    exist, and for a matrix that would be too large.
+    dtype, rank: of `x`. scale: the divisor of positions. region: first and last position for
+    tf_crop_and_resize, as fractions of the length. Raises ImporterError for an unknown mode, and if
+    the matrix would be too large.
     """
     length, target = lengths
     if length * target > MAX_WEIGHTS:
@@ -75,7 +75,7 @@ def resampled(
 def _positions(
     length: int, target: int, scale: float, mode: str, region: tuple[float, float]
 ) -> Array:
-    """In float32, as ONNX Runtime computes them: a nearest pixel depends on the last bit."""
+    """Positions in float32, as in ONNX Runtime: the nearest pixel depends on the last bit."""
     x, factor, half = np.arange(target, dtype=np.float32), np.float32(scale), np.float32(0.5)
     spread = np.float32(length - 1), np.float32(max(target - 1, 1))
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
@@ -116,7 +116,7 @@ def _triangle(t: Array) -> Array:
 
 
 def _spline(a: float) -> Callable[[Array], Array]:
-    """The cubic convolution whose slope at 1 is `a`."""
+    """The cubic convolution kernel with slope `a` at 1."""
 
     def weights(t: Array) -> Array:
         t = np.abs(t)
@@ -128,7 +128,7 @@ def _spline(a: float) -> Callable[[Array], Array]:
 
 
 def _weights(at: Array, length: int, scale: float, sampling: Sampling) -> Array:
-    """The matrix (result, data) of weights; pixels outside of the data are those at its border."""
+    """The matrix (result, data) of weights; pixels outside the data equal the border pixel."""
     cubic = sampling.mode == "cubic"
     kernel = _spline(sampling.cubic) if cubic else _triangle
     stretch = max(1.0, 1 / scale) if sampling.antialias else 1.0
@@ -144,7 +144,8 @@ def _weights(at: Array, length: int, scale: float, sampling: Sampling) -> Array:
 
 
 def _weighted(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
-    """Sums over one axis, each with a row of weights; sums of integers are rounded towards zero."""
+    """Weighted sums over one axis, one per row of weights; sums of integers are rounded towards
+    zero."""
     if "float" in dtype:
         return product_along(x, dtype, rank, axis, matrix)
     found = product_along(relay.cast(x, "float32"), "float32", rank, axis, matrix)
@@ -152,7 +153,7 @@ def _weighted(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
 
 
 def product_along(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
-    """Sums over one axis of `x`, each with the weights of a row of `matrix`."""
+    """Weighted sums over one axis of `x`, one per row of `matrix`."""
     weights = Constant(matrix.astype(dtype))
     if axis == rank - 1:
         return relay.nn.dense(x, weights)

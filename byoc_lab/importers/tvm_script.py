@@ -1,8 +1,7 @@
-"""The importer of TVMScript: a file with the class of a module of Relax, as `mod.script()` prints.
+"""The importer of TVMScript: a file with the class of a Relax module, as printed by `mod.script()`.
 
-What comes out is not a module of Relay, but one of Relax as the laboratory sees it
-(`relay.ir.foreign`): it is traced, compared, examined and explained, and built by
-`byoc_lab.relax.build`.
+The result is a Relax module in the laboratory's representation (`relay.ir.foreign`), not a Relay
+module: `trace`, `diff`, `lint` and `explain` accept it, and `byoc_lab.relax.build` builds it.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 DECORATOR = "ir_module"
-_SOURCE = "<str>"  # TVM's parser's name for text without a file
+_SOURCE = "<str>"  # the file name that TVM's parser gives to text
 _WITHOUT_METADATA = "Undefined variable: metadata"
 
 
 def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
-    """The module of the first class with the decorator `I.ir_module` in a file of Python.
+    """The module of the first class with the decorator `I.ir_module` in a Python file.
 
-    TVM's parser evaluates expressions of the class as Python, so the class is code; nothing else
-    of the file runs. Raises ImporterError for a file without such a class, and for one that TVM
-    cannot read.
+    TVM's parser evaluates expressions of the class as Python, so the class is code; the rest of the
+    file does not run. Raises ImporterError if the file has no such class, or TVM cannot parse it.
     """
     text = path.read_text(encoding="utf-8")
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.importers.settle import Settler
+from byoc_lab.importers.expr_normalizer import ExprNormalizer
 from tests.sweeps import some
 
 X = relay.var("x", shape=(relay.Any(), 3, 4))
@@ -51,26 +51,26 @@ def shapes(draw: st.DrawFn) -> relay.Expr:
 @settings(deadline=None, max_examples=some(60))
 @given(shapes(), st.integers(1, 5))
 def test_known_numbers_are_those_of_every_batch(value: relay.Expr, batch: int) -> None:
-    settle = Settler()
-    known = settle.numbers(value)
+    normalizer = ExprNormalizer()
+    known = normalizer.numbers(value)
     assert known is not None
     mod = relay.IRModule.from_expr(relay.Function([X], value))
     array = np.zeros((batch, 3, 4), "float32")
     wanted = byoc_lab.evaluate(mod, [array]).value
     assert known.shape == wanted.shape
     assert all(k is None or k == w for k, w in zip(known.tolist(), wanted.tolist(), strict=True))
-    settled = relay.IRModule.from_expr(relay.Function([settle(X)], settle(value)))
-    found = byoc_lab.evaluate(settled, [array]).value
+    normalized = relay.IRModule.from_expr(relay.Function([normalizer(X)], normalizer(value)))
+    found = byoc_lab.evaluate(normalized, [array]).value
     np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_value_whose_numbers_are_all_known_is_a_constant() -> None:
-    settle = Settler()
+    normalizer = ExprNormalizer()
     value = relay.take(relay.shape_of(X, "int64"), _int64([2, 1]), axis=0)
-    assert isinstance(settle(value), relay.Constant)
-    assert settle(value).numpy().tolist() == [4, 3]
+    assert isinstance(normalizer(value), relay.Constant)
+    assert normalizer(value).numpy().tolist() == [4, 3]
 
 
 @pytest.mark.parametrize("value", [X, relay.var("n", shape=(3,), dtype="int64"), relay.mean(X)])
 def test_numbers_of_other_expressions_are_unknown(value: relay.Expr) -> None:
-    assert Settler().numbers(value) is None
+    assert ExprNormalizer().numbers(value) is None

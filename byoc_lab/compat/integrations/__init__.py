@@ -1,12 +1,12 @@
-"""TVM's integrations of vendors' libraries: which calls each supports, and which patterns it fuses.
+"""TVM's integrations of vendor libraries: the supported calls and the fused patterns.
 
-Importing this package registers them as back ends, but for DNNL, which is a back end of byoc_lab's
-and has what only scripts use here. Modules can be annotated, partitioned and viewed for the others;
-no code is generated, and `relay.build` and `byoc_lab.build` name the compiler that
-a region is missing. Scripts know these modules as `tvm.relay.op.contrib.<name>`.
+Importing this package registers them as back ends, except DNNL: byoc_lab itself has the DNNL back
+end, and `dnnl/` contains only functions for scripts. For the other libraries, modules can be
+annotated, partitioned and viewed, but no code is generated: `relay.build` and `byoc_lab.build` name
+the missing compiler of a region. Scripts know these modules as `tvm.relay.op.contrib.<name>`.
 
-One file is one integration. Names, order and refusals are those of the file of the same name in
-python/tvm/relay/op/contrib of TVM 0.16; a predicate gives its reason in words
+One file is one integration. Names, order and refusals equal those in the file of the same name in
+python/tvm/relay/op/contrib of TVM 0.16; in addition, a predicate says why it refuses a call
 (`byoc_lab.backends.get(name).why_not`).
 """
 

@@ -42,7 +42,7 @@ CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d")
 
 
 def is_arm_compute_runtime_enabled() -> bool:
-    """Whether the library can run here: it cannot, byoc_lab partitions for it and no more."""
+    """Whether the library can run here: always False, because byoc_lab only partitions for it."""
     return False
 
 
@@ -50,25 +50,25 @@ def is_arm_compute_runtime_enabled() -> bool:
 
 
 def is_per_channel_quantization(zero_point: Expr, scale: Expr) -> bool:
-    """Whether one of them has more than one number."""
+    """Whether a scale or zero point has more than one element."""
     shapes = [e.checked_type.shape for e in (zero_point, scale)]
     return any(len(shape) != 0 and shape[0] != 1 for shape in shapes)
 
 
 def _are_single(call: Call, *pairs: tuple[int, int]) -> bool | Refused:
-    """Whether each (zero point, scale), by their places, is of single numbers."""
+    """Whether each (zero point, scale), given by argument indices, is a scalar."""
     if any(is_per_channel_quantization(call.args[z], call.args[s]) for z, s in pairs):
         return Refused("scales and zero points must be single numbers, not one for each channel")
     return True
 
 
 def conv2d(call: Call) -> bool | Refused:
-    """Whether ACL computes a convolution."""
+    """Whether ACL supports a convolution."""
     return _takes_conv(call, FLOAT, ("float32", ""))
 
 
 def qnn_conv2d(call: Call) -> bool | Refused:
-    """Whether ACL computes a quantized convolution."""
+    """Whether ACL supports a quantized convolution."""
     return _takes_conv(call, BYTES, ("int32", "")) and _are_single(call, (2, 4), (3, 5))
 
 
@@ -89,7 +89,8 @@ def _takes_conv(call: Call, dtypes: Collection[str], results: tuple[str, ...]) -
 
 
 def depthwise_conv2d(attrs: Any, args: Sequence[Expr]) -> bool | Refused:
-    """Whether ACL computes a depthwise convolution, whose kernel begins with height and width."""
+    """Whether ACL supports a depthwise convolution, whose kernel shape begins with height and
+    width."""
     kernel = args[1].checked_type.shape
     if kernel[0] != kernel[1] or kernel[0] not in (3, 5):
         return Refused(f"a depthwise kernel must be 3 by 3 or 5 by 5, found {kernel}")
@@ -99,7 +100,7 @@ def depthwise_conv2d(attrs: Any, args: Sequence[Expr]) -> bool | Refused:
 
 
 def dense(call: Call) -> bool | Refused:
-    """Whether ACL computes a dense layer."""
+    """Whether ACL supports a dense layer."""
     return (
         is_tensor_of(call.args[0], FLOAT)
         and is_tensor_of(call.args[1], FLOAT, ranks=(2,))
@@ -108,7 +109,7 @@ def dense(call: Call) -> bool | Refused:
 
 
 def qnn_dense(call: Call) -> bool | Refused:
-    """Whether ACL computes a quantized dense layer."""
+    """Whether ACL supports a quantized dense layer."""
     return (
         is_tensor_of(call.args[0], BYTES)
         and is_tensor_of(call.args[1], BYTES, ranks=(2,))
@@ -122,7 +123,8 @@ def max_pool2d(call: Call) -> bool | Refused:
 
 
 def avg_pool2d(call: Call, from_quantized_composite: bool = False) -> bool | Refused:
-    """Whether ACL averages windows: of float32; of int32 between two casts of 8-bit tensors."""
+    """Whether ACL supports an average pool: of float32, or of int32 between two casts of 8-bit
+    tensors."""
     return _takes_pool(call, ("int32",) if from_quantized_composite else FLOAT)
 
 
@@ -135,7 +137,8 @@ def global_avg_pool2d(call: Call) -> bool | Refused:
 
 
 def _takes_pool(call: Call, dtypes: Collection[str]) -> bool | Refused:
-    dilation = {"dilation": ((1, 1),)} if "dilation" in call.attrs else {}  # global pools have none
+    # Global pools have no dilation.
+    dilation = {"dilation": ((1, 1),)} if "dilation" in call.attrs else {}
     return is_tensor_of(call.args[0], dtypes) and has_attributes(call, layout="NHWC", **dilation)
 
 
@@ -148,7 +151,7 @@ def add(call: Call) -> bool | Refused:
 
 
 def qnn_add(call: Call) -> bool | Refused:
-    """Whether ACL computes a quantized addition."""
+    """Whether ACL supports a quantized addition."""
     return (
         is_tensor_of(call.args[0], BYTES)
         and is_tensor_of(call.args[1], BYTES)
@@ -222,7 +225,8 @@ def _check_concatenate(match: Call, disabled_ops: Collection[str]) -> bool | Ref
 
 
 def arm_compute_lib_pattern_table(disabled_ops: Collection[str] = ("concatenate",)) -> list[Entry]:
-    """(name, pattern, check) of all that ACL fuses, "concatenate" unless it is disabled."""
+    """(name, pattern, check) of each pattern that ACL fuses, including "concatenate" unless it is
+    disabled."""
     entries: dict[str, tuple[DFPattern, Predicate]] = {
         "conv2d": (_conv_pattern(), lambda m: check_root(m, "nn.conv2d", conv2d)),
         "qnn_conv2d": (
@@ -266,19 +270,21 @@ def partition_for_arm_compute_lib(
     disabled_ops: Collection[str] = ("concatenate",),
     **opts: Any,
 ) -> IRModule:
-    """`mod` with what ACL supports in external functions; `params` are bound into @main first.
+    """Move the operators that ACL supports into external functions; `params` are bound into @main
+    first.
 
-    disabled_ops: "concatenate" stays outside unless this is empty. opts: accepted and ignored,
-    as in TVM, whose command line passes every integration the same options.
+    disabled_ops: "concatenate" stays outside unless this is empty. opts: ignored, as in TVM, whose
+    command line passes the same options to every integration.
     """
     passes = pipeline(disabled_ops)
     return Sequential(passes, name="partition_for_arm_compute_lib")(with_params(mod, params))
 
 
 def preprocess_module(mod: IRModule) -> IRModule:
-    """Give convolutions the weight layouts that ACL reads: OHWI, or IHWO if they are depthwise.
+    """Convert the weights of convolutions to the layouts that ACL reads: OHWI, or IHWO for
+    depthwise convolutions.
 
-    PartitionGraph puts every function that it cuts out for ACL through this. ConvertLayout has
+    PartitionGraph applies this to every external function for ACL. ConvertLayout has
     level 3: a Sequential skips it below that.
     """
     wanted = {operator: ["NHWC", "OHWI"] for operator in CONVOLUTIONS}
@@ -288,7 +294,7 @@ def preprocess_module(mod: IRModule) -> IRModule:
 
 @contextmanager
 def _converting() -> Iterator[None]:
-    """ConvertLayout asks ACL's rule, for this while."""
+    """Within this context, ConvertLayout uses ACL's layout rule."""
     key = "FTVMConvertOpLayout"
     before = {op: op.get_attr(key) for op in map(Op.get, CONVOLUTIONS)}
     try:

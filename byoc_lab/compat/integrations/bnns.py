@@ -30,7 +30,7 @@ from byoc_lab.relay.patterns import DFPattern, is_expr, is_op, wildcard
 
 NAME = "bnns"
 FLOAT = ("float32",)
-IMAGES = (3, 4)  # the ranks of an image, and of a batch of them
+IMAGES = (3, 4)  # ranks: an image, and a batch of images
 ACTIVATIONS = {"none": None, "relu": "nn.relu", "sigmoid": "sigmoid"}
 
 
@@ -38,12 +38,12 @@ ACTIVATIONS = {"none": None, "relu": "nn.relu", "sigmoid": "sigmoid"}
 
 
 def takes_pool(call: Call) -> bool | Refused:
-    """Whether BNNS computes a pool: of NCHW images."""
+    """Whether BNNS supports a pool: images must be NCHW."""
     return is_tensor_of(call.args[0], FLOAT, IMAGES) and has_attributes(call, layout="NCHW")
 
 
 def conv2d_check(call: Call) -> bool | Refused:
-    """Whether BNNS computes a convolution: of NCHW images by a constant weight."""
+    """Whether BNNS supports a convolution: images must be NCHW, the weight constant."""
     return (
         is_tensor_of(call.args[0], FLOAT, ranks=(4,))
         and _is_constant("weight", call.args[1])
@@ -53,7 +53,7 @@ def conv2d_check(call: Call) -> bool | Refused:
 
 
 def dense(call: Call) -> bool | Refused:
-    """Whether BNNS computes a dense layer: its weight must be constant."""
+    """Whether BNNS supports a dense layer: the weight must be constant."""
     return (
         is_tensor_of(call.args[0], FLOAT)
         and _is_constant("weight", call.args[1])
@@ -63,7 +63,7 @@ def dense(call: Call) -> bool | Refused:
 
 
 def instance_norm_check(call: Call) -> bool | Refused:
-    """Whether BNNS normalizes instances: along the channels, constant gamma and beta."""
+    """Whether BNNS supports an instance norm: along the channels, with constant gamma and beta."""
     rank = len(call.args[0].checked_type.shape)
     return (
         is_tensor_of(call.args[0], FLOAT, IMAGES)
@@ -74,7 +74,7 @@ def instance_norm_check(call: Call) -> bool | Refused:
 
 
 def bias_check(call: Call) -> bool | Refused:
-    """Whether an addition is one of a constant to the channels of NCHW images."""
+    """Whether an addition adds a constant to the channels of NCHW images."""
     answer = _is_constant("bias", call.args[1])
     if not answer:
         return answer
@@ -104,13 +104,13 @@ def make_conv_pattern(with_bias: bool = True, activation: str = "none") -> DFPat
 
 
 def make_dense_bias_pattern() -> DFPattern:
-    """A dense layer and an addition."""
+    """A dense layer followed by an addition."""
     return is_op("add")(is_op("nn.dense")(wildcard(), wildcard()), wildcard())
 
 
 def make_dense_bias_gelu_pattern() -> DFPattern:
-    """The dense layer with bias, x, in 0.5 x (1 + tanh(sqrt(2 / pi) (0.044715 x^3 + x))), in this
-    form."""
+    """0.5 x (1 + tanh(sqrt(2 / pi) (0.044715 x^3 + x))) in exactly this form, where x is a dense
+    layer with bias."""
     x = make_dense_bias_pattern()
     cubic = is_op("multiply")(is_op("power")(x, _is(3.0)), _is(0.044715))
     inner = is_op("multiply")(is_op("add")(cubic, x), _is(sqrt(2 / pi)))
@@ -123,7 +123,7 @@ def _is(number: float) -> DFPattern:
 
 
 def check_conv(match: Call) -> bool | Refused:
-    """Whether BNNS computes a convolution and the operators after it as one."""
+    """Whether BNNS supports a convolution fused with the operators after it."""
     for call in takewhile(lambda c: not c.is_op("nn.conv2d"), chain(match)):
         if (call.is_op("add") or call.is_op("nn.bias_add")) and not (answer := bias_check(call)):
             return answer
@@ -131,12 +131,12 @@ def check_conv(match: Call) -> bool | Refused:
 
 
 def check_dense(match: Call) -> bool | Refused:
-    """Whether BNNS computes a dense layer and the operators after it as one."""
+    """Whether BNNS supports a dense layer fused with the operators after it."""
     return check_root(match, "nn.dense", dense)
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that BNNS fuses."""
+    """(name, pattern, check) of each pattern that BNNS fuses."""
     convolutions = [
         ("conv2d_bias_relu", make_conv_pattern(True, "relu")),
         ("conv2d_relu", make_conv_pattern(False, "relu")),

@@ -1,4 +1,4 @@
-"""cuBLAS: three products of matrices, each alone."""
+"""cuBLAS: three kinds of matrix products, none fused with other operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 NAME = "cublas"
 PRODUCTS = ("matmul", "batch_matmul", "dense")
-# dtypes of the factors, and of the product
+# (dtype of the factors, dtype of the product)
 DTYPES = (
     ("float32", "float32"),
     ("float16", "float16"),
@@ -30,7 +30,8 @@ DTYPES = (
 
 
 def takes_product(match: Call) -> bool | Refused:
-    """Whether cuBLAS multiplies what matched: operands of one dtype; int8 in fours."""
+    """Whether cuBLAS supports a matched product: operands of one dtype; rows of int8 in multiples
+    of 4."""
     types: Any = [arg.checked_type for arg in match.args]
     result: Any = match.checked_type
     left, right = (ty.dtype for ty in types)
@@ -65,8 +66,8 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_cublas(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with its products in external functions; `params` are bound into @main first (TVM
-    takes them and leaves them out)."""
+    """Move matrix products into external functions; `params` are bound into @main first (TVM
+    accepts `params` and ignores them)."""
     return Sequential(pipeline(), name="partition_for_cublas")(with_params(mod, params))
 
 

@@ -1,4 +1,4 @@
-"""cuDNN: softmaxes, convolutions, and a convolution with its bias and its relu."""
+"""cuDNN: softmaxes, convolutions, and convolutions with bias and relu."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ DTYPES = ("float64", "float32", "float16")
 
 
 def takes_softmax(match: Call) -> bool | Refused:
-    """Whether cuDNN computes a softmax: of floats."""
+    """Whether cuDNN supports a softmax: of floats."""
     return is_tensor_of(match.args[0], DTYPES)
 
 
 def takes_log_softmax(match: Call) -> bool | Refused:
-    """Whether cuDNN computes its logarithm: along the rows of a matrix."""
+    """Whether cuDNN supports a log_softmax: along the rows of a matrix."""
     return is_tensor_of(match.args[0], DTYPES, ranks=(2,)) and has_attributes(match, axis=(1, -1))
 
 
 def takes_conv2d(match: Call) -> bool | Refused:
-    """Whether cuDNN computes a convolution: of floats, NCHW, padded alike on opposite sides."""
+    """Whether cuDNN supports a convolution: floats, NCHW, equal padding on opposite sides."""
     answer = is_tensor_of(match.args[0], DTYPES) and has_attributes(
         match, data_layout="NCHW", kernel_layout="OIHW"
     )
@@ -41,12 +41,12 @@ def takes_conv2d(match: Call) -> bool | Refused:
 
 
 def takes_any(match: Call) -> bool:
-    """As in TVM, a biased convolution is accepted with any dtype and layout."""
+    """Always true: TVM accepts a biased convolution with any dtype and layout."""
     return True
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that cuDNN supports."""
+    """(name, pattern, check) of each pattern that cuDNN supports."""
 
     def conv2d() -> DFPattern:
         return is_op("nn.conv2d")(wildcard(), wildcard())
@@ -72,7 +72,7 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_cudnn(mod: IRModule) -> IRModule:
-    """`mod` with what cuDNN supports in external functions."""
+    """Move the operators that cuDNN supports into external functions."""
     return Sequential(pipeline(), name="partition_for_cudnn")(mod)
 
 

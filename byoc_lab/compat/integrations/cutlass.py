@@ -1,4 +1,4 @@
-"""CUTLASS: products of matrices and NHWC convolutions for tensor cores, with the operators after
+"""CUTLASS: matrix products and NHWC convolutions for tensor cores, fused with the operators after
 them."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _biased(product: DFPattern) -> DFPattern:
 
 
 def make_gelu_pattern(bias_out: DFPattern, out_dtype: str = "float16") -> DFPattern:
-    """x (0.5 erf(x / sqrt(2)) + 0.5), of any numbers; in float16, erf is computed in float32."""
+    """x (0.5 erf(x / sqrt(2)) + 0.5) with any constants; in float16, erf is computed in float32."""
     scaled = is_op("multiply")(bias_out, _number())
     if out_dtype == "float16":
         erf = is_op("cast")(is_op("erf")(is_op("cast")(scaled)))
@@ -56,15 +56,16 @@ def make_gelu_pattern(bias_out: DFPattern, out_dtype: str = "float16") -> DFPatt
 
 
 def _number() -> DFPattern:
-    """Any operand; a constant becomes part of the composite function, as `wildcard` alone lets
-    none."""
+    """Any operand; a constant becomes part of the composite function, which `wildcard` alone does
+    not allow."""
     return is_constant() | wildcard()
 
 
 def make_gemm_pattern(
     with_bias: bool = True, with_act: str | None = None, out_dtype: str = "float16"
 ) -> DFPattern:
-    """nn.dense, a bias added to it, and "relu" or "gelu". Raises UnknownNameError for another."""
+    """nn.dense, a bias added to it, and "relu" or "gelu". Raises UnknownNameError for other
+    activations."""
     found = _product("nn.dense")
     if with_bias:
         found = _biased(found)
@@ -84,7 +85,8 @@ def make_batch_matmul_pattern() -> DFPattern:
 
 
 def make_conv2d_pattern(with_bias: bool = False, with_act: str | None = None) -> DFPattern:
-    """A convolution, a bias, and one of `ACTIVATIONS`. Raises UnknownNameError for another."""
+    """A convolution, a bias, and one of `ACTIVATIONS`. Raises UnknownNameError for other
+    activations."""
     found = _product(CONVOLUTION)
     if with_bias:
         found = _biased(found)
@@ -111,7 +113,7 @@ def make_conv2d_transpose_pattern() -> DFPattern:
 def make_residual_block_pattern(
     tensor_op_out: DFPattern, binary_op: str = "add", with_act: str | None = "relu"
 ) -> DFPattern:
-    """`tensor_op_out`, another tensor added or multiplied, and relu if `with_act` is "relu"."""
+    """`tensor_op_out` plus or times another tensor, then relu if `with_act` is "relu"."""
     other = wildcard()
     found = is_op(binary_op)(tensor_op_out, other) | is_op(binary_op)(other, tensor_op_out)
     return is_op("nn.relu")(found) if with_act == "relu" else found
@@ -121,7 +123,7 @@ def make_residual_block_pattern(
 
 
 def check_dtype(lhs: Any, rhs: Any) -> bool | Refused:
-    """Whether CUTLASS multiplies tensors of two types: of one float, or both of bytes."""
+    """Whether CUTLASS multiplies tensors of these two types: the same float type, or both 8-bit."""
     for dtypes in (("float16",), ("float32",), BYTES):
         if lhs.dtype in dtypes and rhs.dtype in dtypes:
             return True
@@ -136,12 +138,13 @@ def _dtypes_fit(call: Call) -> bool | Refused:
 
 
 def check_gemm(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a dense layer and the operators after it as one."""
+    """Whether CUTLASS supports a dense layer fused with the operators after it."""
     return check_root(match, "nn.dense", _dtypes_fit)
 
 
 def check_batch_matmul(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a product of batches: a row of the first by one of the second."""
+    """Whether CUTLASS supports a batched product: the rows of the first operand by the rows of the
+    second."""
     return has_attributes(match, transpose_a=False, transpose_b=True) and _dtypes_fit(match)
 
 
@@ -160,20 +163,22 @@ def _conv_fits(conv: Call, kernel_layout: str) -> bool | Refused:
 
 
 def check_conv2d(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a convolution and the operators after it as one: NHWC by OHWI."""
+    """Whether CUTLASS supports a convolution (NHWC data, OHWI weight) fused with the operators
+    after it."""
     return _check_conv(match, CONVOLUTION, "OHWI")
 
 
 def check_conv2d_transpose(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a transposed convolution, the gradient of one by its data."""
+    """Whether CUTLASS supports a transposed convolution: the gradient of a convolution with respect
+    to its data."""
     return _check_conv(match, "nn.conv2d_transpose", "IHWO")
 
 
 def _root(expr: Expr, operator: str) -> Call | None:
-    """The first call of `operator` down the first operands.
+    """The first call of `operator` on the path of first operands.
 
-    Raises UnknownAttributeError and InputError where TVM 0.16 raises AttributeError and IndexError:
-    its check reads the name of each callee, and the first argument of each call.
+    Raises UnknownAttributeError and InputError if TVM 0.16 raises AttributeError and IndexError:
+    TVM's check reads the name of each callee and the first argument of each call.
     """
     while isinstance(expr, Call):
         if not isinstance(expr.op, Op):
@@ -195,11 +200,11 @@ def _root(expr: Expr, operator: str) -> Call | None:
 
 
 def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
-    """The same of a residual block: the other tensor has the convolution's shape, and does not
-    come from this convolution (as the two factors of silu do).
+    """Whether CUTLASS supports a residual block: the other tensor has the shape of the
+    convolution's result and does not depend on the convolution (unlike the two factors of silu).
 
-    As in TVM 0.16, it raises if a first operand is a call of a composite that an earlier entry of
-    the table made, or a call without arguments, before a convolution is found.
+    As in TVM 0.16, it raises an error if the path of first operands reaches, before a convolution,
+    a call of a composite that an earlier table entry created, or a call without arguments.
     """
     conv = _root(match, CONVOLUTION)
     answer = check_conv2d(match)
@@ -216,8 +221,8 @@ def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that CUTLASS supports; residual blocks come before the patterns
-    that they end with."""
+    """(name, pattern, check) of each pattern that CUTLASS supports; a residual block comes before
+    the patterns that it contains."""
     biased = {f"conv2d_bias_{a}": make_conv2d_pattern(True, a) for a in ACTIVATIONS}
     biased["conv2d_bias"] = make_conv2d_pattern(True)
     blocks = [
@@ -245,8 +250,8 @@ def pattern_table() -> list[Entry]:
 
 
 def pipeline() -> list[Pass]:
-    """The passes of `partition_for_cutlass`, after the batch norms are folded: every match becomes
-    a separate region, its constants passed as arguments."""
+    """The passes of `partition_for_cutlass` after the folding of batch norms: every match becomes a
+    separate region; constants are passed as arguments."""
     return [
         InferType(),
         MergeComposite(pattern_table()),
@@ -258,8 +263,8 @@ def pipeline() -> list[Pass]:
 def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
     """Move the operators that CUTLASS supports into external functions.
 
-    With `params`, even an empty mapping, these are bound into @main and batch norms are folded
-    into the weights first.
+    If `params` is given, even an empty mapping, the params are bound into @main and batch norms are
+    folded into the weights first.
     """
     if params is not None:
         fold = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis()]

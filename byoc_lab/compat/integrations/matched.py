@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 def chain(expr: Expr) -> Iterator[Call]:
-    """The calls of operators from `expr` down its first arguments."""
+    """The operator calls on the path of first arguments from `expr`."""
     while isinstance(expr, Call) and isinstance(expr.op, Op):
         yield expr
         if not expr.args:
@@ -26,10 +26,10 @@ def root_of(expr: Expr, operator: str) -> Call | None:
 
 
 def check_root(match: Expr, operator: str, check: Predicate) -> bool | Refused:
-    """The answer of `check` for the operator that a match begins with.
+    """The result of `check` for the root operator of a match.
 
-    It is looked for down the first operands, where TVM looks; where a match has it second, as
-    `add(%bias, nn.dense(...))`, TVM ends in an AttributeError.
+    Like TVM, searches only the path of first operands; for a match with the operator as second
+    operand, such as `add(%bias, nn.dense(...))`, TVM raises an AttributeError.
     """
     root = root_of(match, operator)
     return check(root) if root else Refused(f"{operator} must come first, before what is added")
@@ -48,7 +48,7 @@ def is_tensor_of(
 
 
 def has_attributes(call: Call, **wanted: Any) -> bool | Refused:
-    """Whether each attribute has the value wanted, or one of a tuple of values."""
+    """Whether each attribute has the given value, or one of a tuple of values."""
     for name, values in wanted.items():
         accepted = values if isinstance(values, tuple) else (values,)
         if call.attrs[name] not in accepted:

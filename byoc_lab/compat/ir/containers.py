@@ -1,4 +1,4 @@
-"""TVM's containers. Here they are Python's own; these are their names."""
+"""TVM's names for containers, which are Python's own here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ShapeTuple = tuple
 
 
 class ADT(tuple):
-    """A tuple that a program gave."""
+    """A tuple that a program returned."""
 
     tag = 0
 
@@ -28,7 +28,7 @@ class ADT(tuple):
 class ConstructorValue(ADT):
     """A value of a data type: the result of a constructor on `fields`. `tag` is the constructor's.
 
-    It is an ADT, for so TVM's virtual machine gives it.
+    It is a subclass of ADT, because TVM's virtual machine returns such values as ADT.
     """
 
     tag: int

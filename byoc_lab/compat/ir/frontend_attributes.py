@@ -1,4 +1,4 @@
-"""`tvm.relay.frontend.common`: how importers rename the attributes of a framework's operators."""
+"""`tvm.relay.frontend.common`: conversion of a framework's operator attributes, for importers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from byoc_lab.relay.ir.expr import Expr
 
 
 def get_relay_op(op_name: str) -> Callable[..., Any]:
-    """The builder of a Relay operator, found in relay.op, or in its nn, image or vision; dots lead
-    into them. Raises UnsupportedNameError."""
+    """The builder of a Relay operator, searched in relay.op, then in its submodules nn, image and
+    vision; the name may contain dots. Raises UnsupportedNameError."""
     operators = module("tvm.relay.op")
     if "." in op_name:
         found: Any = operators
@@ -37,9 +37,9 @@ class AttrCvt:
     """Builds a call from a framework's attributes.
 
     op_name: the Relay operator, or a function of the attributes that gives its name. transforms:
-    by attribute the new name, or (new name, default), or (new name, default, function of the
-    value). excludes: attributes that are refused. disables, ignores: ones that are left out.
-    extras: further attributes. custom_check: (function of the attributes, message).
+    {attribute: new name, (new name, default), or (new name, default, function of the value)}.
+    excludes: refused attributes. disables, ignores: omitted attributes. extras: additional
+    attributes. custom_check: (function of the attributes, message).
     """
 
     def __init__(

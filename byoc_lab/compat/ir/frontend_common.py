@@ -39,7 +39,8 @@ def new_var(
 
 
 def infer_type(node: Expr, mod: IRModule | None = None) -> Any:
-    """`node` with types; free variables may be in it. `mod` has the functions that it calls.
+    """`node` with inferred types; it may contain free variables. `mod` has the functions that it
+    calls.
 
     Raises TypeInferenceError.
     """
@@ -66,7 +67,7 @@ def infer_channels(inputs: Expr, transpose: bool = False) -> int:
 def infer_value(
     input_val: Expr, params: Mapping[str, Any], mod: IRModule | None = None
 ) -> nd.HostArray:
-    """The array value of `input_val`, whose free variables are bound by name to `params`.
+    """The array value of `input_val`, with free variables bound by name to `params`.
 
     Computed by the reference; `mod` has the functions that it calls. Raises InputError for a
     variable that `params` lack.
@@ -97,11 +98,11 @@ _WITH_FIELDS: dict[type, Callable[..., Any]] = {
 
 
 def set_span(sym: Any, span: str | bytes | Span) -> Any:
-    """`sym`, an expression or a list or tuple of some, as made by what `span` names.
+    """Sets the span of an expression, or of a list or tuple of expressions, to `span`.
 
-    Every node down to those that have a place already gets it. With the setting
-    "relay.frontend.fill_span" off, and for what is not an expression, nothing is changed.
-    Raises TypeError for nodes that no importer makes: references and matches.
+    Every node gets the span, down to nodes that already have one. Nothing is changed if the setting
+    "relay.frontend.fill_span" is off, or if `sym` is not an expression. Raises TypeError for nodes
+    that no importer creates: references and matches.
     """
     if not PassContext.current().config.get("relay.frontend.fill_span", True):
         return sym

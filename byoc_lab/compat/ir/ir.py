@@ -1,5 +1,5 @@
-"""Names of `tvm.ir` that only scripts of TVM use: base classes, named functions, nodes as JSON,
-and `register_op_attr` as it was."""
+"""Names of `tvm.ir` that only TVM scripts use: base classes, named functions, nodes as JSON, and
+the old form of `register_op_attr`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _TYPE_RELATION = "tvm.relay.type_relation."
 
 @dataclass(frozen=True)
 class EnvFunc:
-    """A registered function by its name: `EnvFunc.get(name)(*args)`; equal when the name is."""
+    """A registered function, identified by name: `EnvFunc.get(name)(*args)`. Equal names are equal
+    functions."""
 
     name: str
 
@@ -34,8 +35,8 @@ class EnvFunc:
     def get(name: str) -> EnvFunc:
         """The function of that name. Raises UnknownFunctionError.
 
-        Type relations are taken by any name: a TypeRelation is a record, and byoc_lab's relations
-        belong to the operators, so that there is nothing to call.
+        Any name of a type relation is accepted: byoc_lab's relations belong to the operators, so a
+        TypeRelation is only a record and is never called.
         """
         made = EnvFunc(name)
         if not name.startswith(_TYPE_RELATION):
@@ -53,7 +54,8 @@ class EnvFunc:
 def save_json(node: Any) -> str:
     """A module, expression, type, Span or attributes as the JSON that TVM 0.16 writes and reads.
 
-    Raises AttributeValueError for an attribute that has no form there, ArgumentError for others.
+    Raises AttributeValueError for an attribute that this JSON cannot represent, ArgumentError for
+    other objects.
     """
     if not isinstance(node, (IRModule, Expr, Type, Span, Attrs)):
         raise ArgumentError(
@@ -63,7 +65,7 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """The object that `save_json` of TVM 0.6 to 0.16 or of byoc_lab wrote.
+    """The object in JSON text written by `save_json` of TVM 0.6 to 0.16 or of byoc_lab.
 
     Raises ParseError for other text.
     """

@@ -1,4 +1,4 @@
-"""`while_loop`: a loop as a function that calls itself. Source: `relay.loops` of TVM 0.16."""
+"""`while_loop`: a loop as a recursive function. Source: `relay.loops` of TVM 0.16."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def while_loop(
 ) -> Let:
     """The loop as a function from the initial values to a tuple of the final ones.
 
-    cond: function of the loop variables, whether to continue. loop_vars: one expression for each
-    variable, which provides its name and, if known, its type. loop_bodies: function of the loop
-    variables to their next values.
+    cond: a function from the loop variables to the condition to continue. loop_vars: one expression
+    per variable, which provides its name and, if known, its type. loop_bodies: a function from the
+    loop variables to their next values.
     """
     loop = Var("while_loop")
     variables = [_variable(n, given) for n, given in enumerate(loop_vars)]

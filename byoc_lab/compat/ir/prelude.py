@@ -47,7 +47,7 @@ IRModule.import_from_std = import_from_std  # type: ignore[attr-defined]
 
 
 class Prelude:
-    """A module (by default a new one) with the prelude in it.
+    """A module (by default a new one) that contains the prelude.
 
     `mod` is the module, changed in place; each function is an attribute, its global variable:
     `p.map(f, xs)` is a call. The types are in the module: `_, cons, nil =
@@ -97,12 +97,12 @@ class Prelude:
         )
 
     def get_global_var_static(self, canonical: str, dtype: str, shape: Sequence[Any]) -> GlobalVar:
-        """The function for arrays of such tensors, which `StaticTensorArrayOps` registers:
-        "tensor_array_read". Raises UnknownNameError."""
+        """The function, such as "tensor_array_read", for arrays of tensors of this type, which
+        `StaticTensorArrayOps` registers. Raises UnknownNameError."""
         return self.mod.get_global_var(static_name(canonical, dtype, shape))
 
     def get_tensor_ctor_static(self, name: str, dtype: str, shape: Sequence[Any]) -> Constructor:
-        """The constructor "tensor_constructor" or "tensor_nil" of such tensors, which
+        """The constructor "tensor_constructor" or "tensor_nil" for tensors of this type, which
         `StaticTensorArrayOps` registers. Raises UnknownNameError."""
         wanted = static_name(name, dtype, shape)
         _, *have = self.mod.get_type(static_name("tensor_t", dtype, shape))

@@ -1,4 +1,4 @@
-"""Records of attributes by their TVM name: `tvm.ir.make_node`, and TVM's own example of them."""
+"""Attribute records by their TVM name: `tvm.ir.make_node`, and TVM's example record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def from_1_to_10(value: Any) -> int:
     return integer(value)
 
 
-# No operator has these: they are TVM's example of attributes, for scripts that need some.
+# No operator has these attributes: they are TVM's example, for scripts that use it.
 AttrsType(
     "attrs.TestAttrs",
     (

@@ -1,4 +1,4 @@
-"""Names of `tvm.relay` that byoc_lab.relay has no use for itself."""
+"""Names of `tvm.relay` that byoc_lab.relay itself does not need."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ ExprWithOp = Expr
 
 
 def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
-    """An expression that is not a function of `mod` yet, with its constant parts evaluated."""
+    """Evaluates the constant subexpressions of an expression that is not part of a function in
+    `mod` yet."""
     return folded(expr, fold_qnn)
 
 
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:
-    """A module or expression as text that TVM reads, metadata included."""
+    """A module or expression as text that TVM can parse, including metadata."""
     return NODE_CODE().print_text(expr, annotate=annotate, for_tvm=True)
 
 

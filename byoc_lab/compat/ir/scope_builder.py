@@ -1,4 +1,4 @@
-"""`ScopeBuilder`: writing a chain of `let`s, and branches, line by line.
+"""`ScopeBuilder`: builds a chain of `let`s and branches line by line.
 
     sb = relay.ScopeBuilder()
     y = sb.let("y", relay.nn.relu(x))
@@ -42,14 +42,15 @@ class ScopeBuilder:
 
     def __init__(self) -> None:
         self._scopes = [_Scope()]
-        self._branch: tuple[Expr, Expr] | None = None  # condition and true branch, until the else
+        self._branch: tuple[Expr, Expr] | None = None  # condition and true branch, until else_scope
 
     @property
     def _here(self) -> _Scope:
         return self._scopes[-1]
 
     def let(self, var: Var | str | tuple[str, Any], value: Any) -> Var:
-        """Bind `value` to a variable, or to a new one given by name, or by name and type."""
+        """Bind `value` to a variable: a given one, or a new one with a given name, or name and
+        type."""
         if isinstance(var, (tuple, list)):
             var = Var(*var)
         elif isinstance(var, str):
@@ -60,7 +61,8 @@ class ScopeBuilder:
         return var
 
     def ret(self, value: Any) -> None:
-        """End the scope with its result. Raises WellFormedError when it has one already."""
+        """End the scope with its result. Raises WellFormedError if the scope already has a
+        result."""
         if self._here.result is not None:
             raise WellFormedError("ret was called for this scope already")
         self._here.result = value.tuple_value if isinstance(value, TupleWrapper) else value
@@ -74,7 +76,7 @@ class ScopeBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """The other branch; the branches together are the result of the scope around them."""
+        """The false branch; the if expression becomes the result of the enclosing scope."""
         if self._branch is None:
             raise WellFormedError("else_scope must follow an if_scope")
         (cond, taken), self._branch = self._branch, None
@@ -91,7 +93,7 @@ class ScopeBuilder:
             self._scopes.pop()
 
     def get(self) -> Expr:
-        """The expression. Raises WellFormedError when a scope has no result."""
+        """The expression. Raises WellFormedError if a scope has no result."""
         if self._branch is not None:
             raise WellFormedError("an if_scope has no else_scope")
         return self._here.expression()

@@ -1,4 +1,4 @@
-"""Names, and global variables, that nobody else has. Source: `tvm.ir.supply` of TVM 0.16."""
+"""Unique names and global variables. Source: `tvm.ir.supply` of TVM 0.16."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MODULE_PREFIX = "tvmgen_default"
 
 
 class NameSupply:
-    """A supply of unique names. They begin with `prefix` and `_`, unless it is empty or a method is
-    called with `add_prefix=False`; a `.` becomes `_`."""
+    """A supply of unique names. Names begin with `prefix` and `_`, unless `prefix` is empty or a
+    method is called with `add_prefix=False`; a `.` becomes `_`."""
 
     def __init__(self, prefix: str = ""):
         self.prefix = prefix
@@ -29,7 +29,7 @@ class NameSupply:
         return fresh
 
     def reserve_name(self, name: str, add_prefix: bool = True) -> str:
-        """Take a name, whether it is taken or not."""
+        """Reserve a name, even if it is taken already."""
         full = self._full(name, add_prefix)
         self._taken.add(full)
         return full

@@ -1,4 +1,4 @@
-"""The names of `tvm.te` that apache-tvm has no more. The rest is its own."""
+"""Names of `tvm.te` that apache-tvm no longer has. All other names come from apache-tvm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byoc_lab.compat.ir.tir import SizeVar
 
 
 def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Any:
-    """A variable for a size, which is not negative."""
+    """A variable for a non-negative size."""
     return SizeVar(name, dtype, span)
 
 

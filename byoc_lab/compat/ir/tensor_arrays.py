@@ -1,4 +1,5 @@
-"""Arrays of tensors of one static type, which TensorFlow's importer made: lists with TVM's names.
+"""Arrays of tensors with one static type, as TVM's TensorFlow importer used them: lists under TVM's
+names.
 
 Source: names and types of `tvm.relay.prelude.StaticTensorArrayOps` in TVM 0.16.
 """
@@ -17,9 +18,9 @@ from byoc_lab.relay.text.parser import parse
 
 _VERSION = '#[version = "0.0.5"]'
 
-# Definitions, one a paragraph. `$here` ends the names for the shape itself, `$more` for one more
-# axis of any length before it, `$less` for its first axis away; with a capital they are the types.
-# An element that nobody wrote yet is the tensor_nil of its type.
+# One definition per paragraph. Name suffixes: `$here` for the shape itself, `$more` for the shape
+# with an additional first axis of any size, `$less` for the shape without its first axis;
+# capitalized, they are types. An unwritten element is the tensor_nil of its type.
 _TYPE = """type static_tensor_${name}_t {
   tensor_nil_$name,
   tensor_constructor_$name($tensor),
@@ -84,7 +85,7 @@ _OF_RANK_1 = """def @tensor_array_unstack_$here(%tensor: $tensor) -> List[$Less]
   }, 0)
 }"""
 
-# The elements of %indices as a list.
+# %indices as a list.
 _INDICES = """@unfoldr(fn (%i: int32) -> Option[(int32, int32)] {
     if (less(%i, take(shape_of(%indices, dtype="int32"), 0))) {
       Some((add(%i, 1), take(%indices, %i)))
@@ -118,9 +119,9 @@ class StaticTensorArrayOps:
     """The types and functions for arrays of tensors of a shape (of ints and `relay.Any()`).
 
     `register()` adds them to the prelude's module, where `prelude.get_global_var_static` and
-    `get_tensor_ctor_static` find them: "tensor_array" (of a size, nothing written), "tensor_array_"
-    with read, write, scatter, gather, stack and unstack, "tensor_get_data", "tensor_expand_dims"
-    and "tensor_concatenate".
+    `get_tensor_ctor_static` find them: "tensor_array" (a new array of a given size),
+    "tensor_array_" followed by read, write, scatter, gather, stack or unstack, "tensor_get_data",
+    "tensor_expand_dims"     and "tensor_concatenate".
     """
 
     def __init__(self, prelude: HasModule, dtype: str, shape: Sequence[Any]):
@@ -141,7 +142,7 @@ class StaticTensorArrayOps:
         mod.update(parse("\n\n".join((_VERSION, *lacking)), init_module=mod, infer=False))
 
     def _definitions(self) -> Iterator[str]:
-        """The definitions for the shape, and the types for those that its functions return."""
+        """The definitions for the shape, and the types of tensors that its functions return."""
         shapes = {"here": self.shape, "more": (AnyLength(), *self.shape)}
         if self.shape:
             shapes["less"] = self.shape[1:]

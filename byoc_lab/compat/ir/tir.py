@@ -27,7 +27,7 @@ class FloatImm(float):
 
 
 class _Variables(type):
-    """Classes that a symbolic dimension of a Relay type is an instance of, too."""
+    """Makes a symbolic dimension of a Relay type an instance of these classes, too."""
 
     key: str
 
@@ -38,7 +38,7 @@ class _Variables(type):
 
 
 class Var(metaclass=_Variables):
-    """A variable of apache-tvm; in the shape of a Relay type it is a symbolic length."""
+    """A variable of apache-tvm; in the shape of a Relay type it is a symbolic size."""
 
     key = "tir.Var"
 

@@ -1,4 +1,4 @@
-"""Names of `tvm.relay.ty` that byoc_lab.relay.ir.types has not."""
+"""Names of `tvm.relay.ty` that byoc_lab.relay.ir.types does not have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from byoc_lab.relay.ir.types import TensorType, Type, parts_of
 
 
 def is_dynamic(tensor_type: Type) -> bool:
-    """Whether a type, or one inside it, is a tensor with a dimension known only at run time."""
+    """Whether a type is or contains a tensor with a dimension known only at run time."""
     todo = [tensor_type]
     while todo:
         ty = todo.pop()

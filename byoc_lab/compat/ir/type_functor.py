@@ -53,7 +53,8 @@ class TypeFunctor:
 
 
 class TypeVisitor(TypeFunctor):
-    """Visits everything; override the methods you need, call `super()` to continue below."""
+    """Visits all types; override the methods you need, call `super()` to continue with the
+    children."""
 
     def _visit_all(self, *types: Type) -> None:
         for part in types:
@@ -85,7 +86,7 @@ class TypeVisitor(TypeFunctor):
 
 
 class TypeMutator(TypeFunctor):
-    """Rebuilds everything; override the methods of the types to change."""
+    """Rebuilds all types; override the methods for the types to change."""
 
     def _all(self, types: Iterable[Type]) -> list[Any]:
         return [self.visit(t) for t in types]

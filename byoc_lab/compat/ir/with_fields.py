@@ -1,7 +1,7 @@
 """`CallWithFields(call, args=...)` and similar functions: a node with some fields changed.
 
-A node that would be the same is given back as it is, so that "did anything change" stays `is`.
-A `virtual_device` is kept by variables and functions; of other nodes it means nothing here.
+A node without changes is returned itself, so `is` tells whether anything changed. Variables and
+functions keep a `virtual_device`; it is ignored for other nodes.
 Source: `tvm.relay.expr` and `tvm.relay.function` of TVM 0.16.
 """
 
@@ -29,7 +29,8 @@ from byoc_lab.relay.ir.expr import (
 
 
 def _changed(node: Expr, make: Callable[..., Any], fields: dict[str, Any]) -> Any:
-    """`make(**fields)` with the fields of `node` where None is given; `node` when all are its."""
+    """`make(**fields)`, where a field that is None is taken from `node`; `node` itself if no field
+    changes."""
     own = {name: getattr(node, name) for name in fields}
     new = {name: own[name] if value is None else value for name, value in fields.items()}
     return node if all(_same(new[n], own[n]) for n in fields) else make(**new)
@@ -48,7 +49,8 @@ def VarWithFields(
     virtual_device: Any = None,
     span: Any = None,
 ):
-    """`var` with another type; with a `vid` (of another variable) it takes that one's name."""
+    """`var` with another type; with a `vid` (of another variable), it takes the name of that
+    variable."""
     made = _changed(
         var,
         partial(Var, var.name_hint, vid=var.vid),

@@ -1,4 +1,4 @@
-"""TVM's names about operators, and (`definitions/`) the operators that only scripts use."""
+"""TVM's names for operators, and (`definitions/`) the operators that only scripts use."""
 
 from byoc_lab.compat.op import definitions, support_levels
 from byoc_lab.relay.ir.expr import Op

@@ -1,4 +1,4 @@
-"""`tvm.relay.qnn.op.canonicalizations`: functions of one quantized tensor as tables."""
+"""`tvm.relay.qnn.op.canonicalizations`: functions of one quantized tensor as lookup tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def create_integer_lookup_table(
     in_dtype: str = "uint8",
     out_dtype: str = "uint8",
 ) -> np.ndarray:
-    """The quantized results, out_dtype, of all bit patterns of in_dtype, in their order as bits.
+    """The quantized results (out_dtype) for all bit patterns of in_dtype, ordered by the unsigned
+    value of the bits.
 
     Raises InputError for dtypes that are not integers.
     """
@@ -60,9 +61,9 @@ def create_integer_lookup_op(
     in_dtype: str = "uint8",
     out_dtype: str = "uint8",
 ) -> Expr:
-    """`floating_point_func` of a quantized tensor: `take(table, reinterpret(input_arg))`.
+    """`floating_point_func` applied to a quantized tensor: `take(table, reinterpret(input_arg))`.
 
-    The scales and zero points are constants of one number.
+    Scales and zero points must be scalar constants.
     """
 
     def one(value: Constant, dtype: str) -> Any:

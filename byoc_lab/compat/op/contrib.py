@@ -10,9 +10,10 @@ from byoc_lab.relay.op.contrib import register
 
 
 def get_pattern_table(compiler: str) -> Sequence[register.Entry] | None:
-    """The pattern table of `compiler`, or None when it has registered none.
+    """The pattern table of `compiler`, or None if none is registered.
 
-    For "dnnl" it is TVM's, which has less in it than byoc_lab's, unless the script registers one.
+    For "dnnl" it is TVM's table, which has fewer entries than byoc_lab's, unless the script
+    registers another table.
     """
     if register.registered_table(compiler) is patterns.pattern_table:
         return dnnl.pattern_table()

@@ -1,7 +1,7 @@
-"""`relay.image.resize1d`, `resize2d`, `resize3d` as TVM 0.8 has them too: without a region.
+"""`relay.image.resize1d`, `resize2d`, `resize3d`, which also accept the signature of TVM 0.8. There
+the third parameter is the layout, now it is the region:
 
-There the layout came third; what is given third is a region if it is no text. `resize` is what
-`resize2d` was called before 0.8.
+a third argument that is a string is a layout. `resize` is the name of `resize2d` before 0.8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _resize(builder: Callable[..., Expr]) -> Callable[..., Expr]:
     return resize
 
 
-# Before 0.8 -> since.
+# {mode before 0.8: mode since 0.8}
 METHODS = {"bilinear": "linear", "bicubic": "cubic"}
 
 
@@ -37,10 +37,9 @@ def resize(
     align_corners: bool | None = None,
     **kwargs: Any,
 ) -> Expr:
-    """`resize2d` under the names of TVM 0.5 to 0.7, with the defaults of 0.7.
+    """`resize2d` with the parameter names of TVM 0.5 to 0.7 and the defaults of 0.7.
 
-    align_corners: what 0.5 and 0.6 have in place of coordinate_transformation_mode; False means
-        "asymmetric".
+    align_corners: replaces coordinate_transformation_mode in 0.5 and 0.6; False means "asymmetric".
     """
     mode = coordinate_transformation_mode if align_corners is None else align_corners
     if isinstance(mode, bool):

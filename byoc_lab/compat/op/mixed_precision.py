@@ -1,4 +1,5 @@
-"""The names of TVM's `relay.transform.mixed_precision`, from the definitions of the operators."""
+"""The names in TVM's `relay.transform.mixed_precision`, derived from the definitions of the
+operators."""
 
 from __future__ import annotations
 

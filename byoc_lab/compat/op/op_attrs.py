@@ -1,4 +1,4 @@
-"""The classes of operators' attributes by TVM's names: `op_attrs.Conv2DAttrs`."""
+"""The attribute classes of operators, by TVM's names: `op_attrs.Conv2DAttrs`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`relay.op.register_...`: properties that a script registers for operators, new ones included.
+"""`relay.op.register_...`: properties that a script registers for existing and new operators.
 
-An operator made by `register` has types; it can be printed, matched, partitioned and offloaded. One
-that is to run outside of regions, or is to have attributes of its own, is to be defined with
+An operator created by `register` has types; it can be printed, matched, partitioned and offloaded.
+To run an operator outside regions, or to give it new attributes, define it with
 `byoc_lab.relay.op.define_op`.
 """
 
@@ -25,8 +25,7 @@ from byoc_lab.relay.op.framework.relations import broadcast
 
 
 def register(op_name: str, describe: str = "") -> None:
-    """Register a new operator. `relay.op.get(op_name)` has methods that set its properties: those
-    below.
+    """Register a new operator. The methods below of `relay.op.get(op_name)` set its properties.
 
     Raises DuplicateNameError.
     """
@@ -57,7 +56,7 @@ def set_num_inputs(op: Op, n: int) -> None:
 
 
 def add_argument(op: Op, name: str, type: str = "Tensor", description: str = "") -> None:
-    """One more argument, or the name of the next that `set_num_inputs` counted."""
+    """Adds an argument, or names the next argument that `set_num_inputs` created."""
     names = list(op.definition.inputs)
     unnamed = (i for i, n in enumerate(names) if n == f"arg{i}")
     place = next(unnamed, len(names))
@@ -66,8 +65,8 @@ def add_argument(op: Op, name: str, type: str = "Tensor", description: str = "")
 
 
 def add_type_rel(op: Op, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
-    """Set the type relation: `type_rel_func(arg_types, attrs)`, or without it a relation of TVM,
-    "Identity" or "Broadcast". Raises UnknownNameError for another name."""
+    """Set the type relation: `type_rel_func(arg_types, attrs)`; by default TVM's relation
+    "Identity" or "Broadcast". Raises UnknownNameError for other names."""
     if type_rel_func is not None:
         _change(op, relation=_relation(type_rel_func))
     elif rel_name in _RELATIONS:
@@ -100,7 +99,7 @@ _RELATIONS: dict[str, Callable[..., Any]] = {"Identity": identity, "Broadcast": 
 
 
 def set_attrs_type_key(op: Op, key: str) -> None:
-    """The kind of attributes that calls have, by its TVM name; "DictAttrs" are any.
+    """The attributes type of calls, by its TVM key; "DictAttrs" allows any attributes.
 
     Raises UnknownNameError.
     """
@@ -131,7 +130,7 @@ for _method in (
     set_attrs_type_key,
     set_support_level,
 ):
-    setattr(Op, _method.__name__, _method)  # only scripts that import this define step by step
+    setattr(Op, _method.__name__, _method)  # only scripts define operators step by step
 
 
 # Attributes
@@ -140,8 +139,8 @@ for _method in (
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Set an attribute of an operator ("target.dnnl", ...); without a value, a decorator.
 
-    What decides whether a target takes a call may be a function of the call's attributes and
-    arguments, as it was up to TVM 0.7, instead of the call.
+    A function that decides whether a target supports a call may take the call's attributes and
+    arguments, as up to TVM 0.7, instead of the call.
     """
 
     def register(given: Any) -> Any:
@@ -169,12 +168,12 @@ def _of_call(checker: Callable[[Any, Any], Any]) -> Callable[[Call], Any]:
 
 
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
-    """Set the kind of fusion that an operator allows: one of `OpPattern`."""
+    """Set the fusion kind of an operator: one of `OpPattern`."""
     register_op_attr(op_name, "TOpPattern", int(pattern), level)
 
 
 def register_stateful(op_name: str, stateful: bool, level: int = 10) -> None:
-    """Whether calls of an operator do more than give a result."""
+    """Set whether calls of an operator have side effects."""
     register_op_attr(op_name, "TOpIsStateful", stateful, level)
 
 

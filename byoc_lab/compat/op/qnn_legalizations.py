@@ -1,14 +1,15 @@
-"""`tvm.relay.qnn.op.legalizations`: what quantized products become on the target they are for.
+"""`tvm.relay.qnn.op.legalizations`: the form of quantized products for a given target.
 
-Inside `with tvm.target.Target(...)`, `relay.qnn.transform.Legalize` asks for qnn.conv2d and
-qnn.dense what that target multiplies best: uint8 by int8 (VNNI), two tensors of one dtype (ARM's
-dot products), int8 by int8 (CUDA's dp4a), or int16 where it has no instruction for 8 bits. Without
-a target nothing is changed.
+Inside `with tvm.target.Target(...)`, `relay.qnn.transform.Legalize` converts qnn.conv2d and
+qnn.dense to the dtypes that the target multiplies fastest: uint8 by int8 (VNNI), two tensors of one
+dtype (ARM's dot products), int8 by int8 (CUDA's dp4a), or int16 if the target has no 8-bit
+instruction. Without a target, nothing is changed.
 
-The other dtype of 8 bits is 128 away: scale * (q - zero) = scale * ((q + 128) - (zero + 128)).
+Converting between the 8-bit dtypes shifts by 128: scale * (q - zero) = scale * ((q + 128) - (zero +
+128)).
 
-Source: python/tvm/relay/qnn/op/legalizations.py of TVM 0.16. Zero points of the weight that are a
-vector are subtracted here; TVM adds them.
+Source: python/tvm/relay/qnn/op/legalizations.py of TVM 0.16. Vector zero points of the weight are
+subtracted here; TVM adds them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 FAST_INT8_ON_INTEL = ("skylake-avx512", "cascadelake")
 SHIFTS = {"uint8": 128, "int8": -128}
 
-# A function of an operator's (attributes, arguments, types, name) that returns its form or None.
+# Takes an operator's (attributes, arguments, types, name); returns the new form, or None.
 Helper = Callable[[Any, list[Expr], list[Type], Any], "Expr | None"]
 
 
@@ -61,7 +62,8 @@ def _target(allow_none: bool) -> Any:
 def helper_no_fast_int8_hw_legalization(
     attrs: Any, inputs: list[Expr], types: list[Type], relay_op: Any
 ) -> Expr:
-    """A product of int16, the zero points subtracted; `relay_op` builds the plain operator."""
+    """An int16 product after subtraction of the zero points; `relay_op` builds the plain
+    operator."""
     data, kernel, data_zero, kernel_zero, *_ = inputs
     return relay_op(
         relay.subtract(relay.cast(data, "int16"), relay.cast(data_zero, "int16")),
@@ -81,21 +83,21 @@ def _less_zero(kernel: Expr, zero: Expr, ty: Any, attrs: Any) -> Expr:
 def helper_change_dtypes_to_uint8_int8(
     attrs: Any, inputs: list[Expr], types: list[Type], relay_op: Any
 ) -> Expr | None:
-    """Data of uint8 and a weight of int8, for Intel's VNNI."""
+    """uint8 data and an int8 weight, for Intel's VNNI."""
     return _with_dtypes(attrs, inputs, types, relay_op, "uint8", "int8")
 
 
 def helper_change_dtypes_to_int8(
     attrs: Any, inputs: list[Expr], types: list[Type], relay_op: Any
 ) -> Expr | None:
-    """Data and weight of int8, for CUDA's dp4a."""
+    """int8 data and an int8 weight, for CUDA's dp4a."""
     return _with_dtypes(attrs, inputs, types, relay_op, "int8", "int8")
 
 
 def helper_change_dtypes_to_be_same(
     attrs: Any, inputs: list[Expr], types: list[Any], relay_op: Any
 ) -> Expr | None:
-    """Data of the weight's dtype, for ARM's dot products."""
+    """Data converted to the dtype of the weight, for ARM's dot products."""
     same = types[1].dtype
     return _with_dtypes(attrs, inputs, types, relay_op, same, same)
 
@@ -103,7 +105,7 @@ def helper_change_dtypes_to_be_same(
 def _with_dtypes(
     attrs: Any, inputs: list[Expr], types: list[Any], relay_op: Any, data: str, kernel: str
 ) -> Expr | None:
-    """The operator with arguments of these dtypes; None when it has them."""
+    """The operator with arguments converted to these dtypes; None if they already have them."""
     if (types[0].dtype, types[1].dtype) == (data, kernel):
         return None
     moved = list(inputs)
@@ -114,7 +116,7 @@ def _with_dtypes(
 
 
 def _shift(data: Expr, zero_point: Expr, out_dtype: str) -> tuple[Expr, Expr]:
-    """A tensor and its zero point in the other dtype of 8 bits."""
+    """A tensor and its zero point converted to the other 8-bit dtype."""
     shift = SHIFTS[out_dtype]
     wide = relay.add(relay.cast(data, "int32"), relay.const(shift, "int32"))
     if isinstance(zero_point, Constant):
@@ -143,7 +145,7 @@ def _cuda(name: str, attrs: Any, types: list[Any]) -> Helper:
     return helper_change_dtypes_to_int8
 
 
-# The key of a target -> the helper for an operator; the first key that is here counts.
+# {key of a target: helper for an operator}; the first matching key counts.
 BY_TARGET: dict[str, Callable[[str, Any, list[Any]], Helper]] = {
     "arm_cpu": _arm_cpu,
     "cpu": _cpu,

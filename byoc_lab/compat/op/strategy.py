@@ -1,6 +1,6 @@
-"""`tvm.relay.op.strategy.generic`: queries that passes of scripts make about a convolution.
+"""`tvm.relay.op.strategy.generic`: queries about a convolution, for passes in scripts.
 
-TVM's strategies choose kernels, which byoc_lab has none of.
+TVM's strategies choose kernels, which byoc_lab does not have.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def is_depthwise_conv2d(
     kernel_layout: str,
     groups: int,
 ) -> bool:
-    """Whether a convolution has as many groups as channels of its data, and axis O of the kernel is
-    as long. Raises UnknownNameError for a layout that lacks that axis."""
+    """Whether a convolution has as many groups as data channels and as axis O of the kernel is
+    long. Raises UnknownNameError for a layout without axis O."""
     channels = _length(data_shape, data_layout, "C")
     return channels == _length(kernel_shape, kernel_layout, "O") == groups
 
 
 def _length(shape: Sequence[int], layout: str, axis: str) -> int:
-    """The length of an axis, including its blocks."""
+    """The size of an axis, including its blocks."""
     names = [letter.upper() for letter, _ in Layout(layout).axes]
     if axis not in names:
         raise UnknownNameError(f"the layout must have the axis {axis}, found {layout!r}")

@@ -1,9 +1,9 @@
 """The support level of each operator in TVM 0.16: 1 is the basic set.
 
-TVM's documentation of operators is sorted by it. Scripts of TVM can read it and nothing in byoc_lab
-does, so it is here and not on the definitions of operators. A test compares each with TVM's.
+TVM's documentation of operators is sorted by support level. Only TVM scripts read the levels, so
+they are here and not in the definitions of operators. A test compares them with TVM's levels.
 
-Source: `support_level` of TVM 0.16's operators; those not listed have 10, TVM's default.
+Source: `support_level` of TVM 0.16's operators; operators not listed have level 10, TVM's default.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ SUPPORT_LEVELS = {name: level for level, names in _BY_LEVEL.items() for name in 
 
 
 def of(op: Op) -> int:
-    """The level that a script set, or TVM's level of the operator."""
+    """The level set by a script, or TVM's level of the operator."""
     own = op.get_attr("support_level")
     return SUPPORT_LEVELS.get(op.name, DEFAULT) if own is None else int(own)

@@ -1,6 +1,6 @@
 """Passes of TVM 0.16 that only scripts written for TVM use; importing this registers them.
 
-One pass, one file, found by discovery as those of `byoc_lab.passes`.
+One pass per file, found by discovery like the passes of `byoc_lab.passes`.
 """
 
 from __future__ import annotations

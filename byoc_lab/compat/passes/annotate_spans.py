@@ -1,4 +1,4 @@
-"""AnnotateSpans: every node gets its place in the text of the module as its span."""
+"""AnnotateSpans: sets the span of every node to its location in the module's text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from byoc_lab.relay.text.parser import parse
 
 
 class AnnotateSpans(ModulePass):
-    """Every node gets its place in the text of the module as its span.
+    """Sets the span of every node to its location in the module's text.
 
-    What a node knew of its origin before is lost.
+    Previous spans are lost.
     Source: apache/tvm, `AnnotateSpans` of python/tvm/relay/transform/transform.py.
 
-    Print the module and read it again: the result is equal, typed, and its spans are places in
-    `mod.astext()`, which they call "GeneratedSource".
+    The pass prints the module and parses the text. The result is structurally equal and typed; its
+    spans are locations in `mod.astext()`, under the source name "GeneratedSource".
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -1,4 +1,4 @@
-"""PrintIR: writes the module to standard error, and leaves it as it is."""
+"""PrintIR: writes the module to standard error and returns it unchanged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class PrintIR(ModulePass):
-    """Writes the module to standard error, and leaves it as it is.
+    """Writes the module to standard error and returns it unchanged.
 
-    header: goes before it. show_meta_data: whether constants are written out.
+    header: printed before the module. show_meta_data: whether the values of constants are printed.
 
     Source: `tvm.transform.PrintIR` of TVM 0.16.
     """

@@ -1,7 +1,7 @@
 """`relay.build` and related names, on byoc_lab's builder.
 
-The host part is compiled by apache-tvm (Relay -> Relax -> LLVM), external functions by the back
-ends that byoc_lab knows.
+The host part is compiled by apache-tvm (Relay -> Relax -> LLVM), external functions by byoc_lab's
+registered back ends.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Library:
 
     @property
     def functions(self) -> dict[str, Function]:
-        """The functions that the graph's nodes call, by name. Raises BuildError as `graph_json`."""
+        """The functions that the graph's nodes call, by name. Raises BuildError like
+        `graph_json`."""
         return self._graph.functions
 
     def get_graph_json(self) -> str:
@@ -136,11 +137,11 @@ class Library:
     def params(self) -> dict[str, HostArray]:
         """The constants of the graph, by their names in it: "p0". They are part of the program.
 
-        There are none where only a virtual machine can run the module.
+        Empty if only a virtual machine can run the module.
         """
         try:
             constants = self._graph.constants
-        except BuildError:  # no graph can hold it, so nothing in it has such a name
+        except BuildError:  # a module without a graph has no such names
             return {}
         return {name: HostArray(data) for name, data in constants.items()}
 
@@ -151,7 +152,7 @@ class Library:
         return self
 
     def __iter__(self) -> Iterator[Any]:
-        """(graph_json, lib, params), as TVM before 0.7 gave them."""
+        """(graph_json, lib, params), the result of `relay.build` before TVM 0.7."""
         return iter((self.graph_json, self, self.params))
 
     def __getitem__(self, name: str) -> Any:
@@ -160,7 +161,7 @@ class Library:
         return lambda *arguments: self
 
     def get_function(self, name: str, query_imports: bool = False) -> GraphFunction:
-        """The function that a node of the graph calls, by name, with or without TVM's prefix.
+        """A function that a node of the graph calls, by name with or without TVM's prefix.
 
         Raises UnknownNameError.
         """
@@ -177,7 +178,7 @@ class Library:
         )
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, **options: Any) -> str:
-        """Write the program's text to a file; `fcompile` and compiler options are not needed."""
+        """Write the program's text to a file. `fcompile` and compiler options are ignored."""
         document = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -191,7 +192,8 @@ class Library:
 def load_library(path: Any) -> Library:
     """The library that `Library.export_library` wrote: a program's text, compiled at first use.
 
-    Raises BuildError for another or a damaged file, ParseError for a text that is not Relay.
+    Raises BuildError if the file is damaged or of another kind, ParseError if its text is not
+    Relay.
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -239,14 +241,14 @@ def build(
     """Compile a module for this machine's CPU, with `params` (by name) as constants.
 
     The program runs in this process: the C runtime (`Runtime("crt")`) is not supported, which a
-    warning says. Raises BuildError for a target that is not a CPU, a region of ccompiler that
-    neither byoc_lab nor TVM has C for, and what `byoc_lab.build` raises.
+    warning says. Raises BuildError for a target other than a CPU and for a region of ccompiler that
+    neither byoc_lab nor TVM can translate to C; otherwise the errors of `byoc_lab.build`.
     """
     check_target(target)
     if runtime is not None and runtime.name != "cpp":
         told = f"the program is for this process ('cpp'), not for a device, as {runtime!r} asks"
         warnings.warn(told, UserWarning, stacklevel=2)
-    mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
+    mod = InferType()(as_module(ir_mod))  # a pass, so that instruments observe the build
     built = _compiled(outlined(mod), params, target)
     return Library(built.mod, built, mod_name, target)
 
@@ -270,13 +272,13 @@ def _compiled(
 
 
 def _header(target: Any) -> str:
-    """The header of the target "ccompiler" among these."""
+    """The header of the target "ccompiler" among the given targets."""
     found = (one.attrs.get("header", "") for one in _each(target) if isinstance(one, RegionTarget))
     return next(found, "")
 
 
 def _left_to_host(mod: IRModule) -> list[str]:
-    """The regions of "ccompiler" that TVM's back end of that name compiles and byoc_lab's does not.
+    """The regions of "ccompiler" that only TVM's back end of that name can compile, not byoc_lab's.
 
     Raises BuildError for a region that neither compiles.
     """
@@ -308,7 +310,7 @@ def _in_tvm(function: Function) -> bool:
 
 
 def outlined(mod: IRModule) -> IRModule:
-    """`mod` with the external functions that are written in place made global."""
+    """`mod` with inline external functions made global."""
     called = [n.op for f in mod.functions.values() for n in post_order(f) if isinstance(n, Call)]
     compilers = {f.attrs["Compiler"] for f in called if isinstance(f, Function) and _external(f)}
     check_hooks(mod)
@@ -346,7 +348,7 @@ def _default_passes() -> list[Pass]:
 
 
 def _is_cast_to_int32(expr: Expr) -> bool:
-    """Left apart, so that each can be fused with what reads it."""
+    """Excluded, so that each such cast can be fused with its users."""
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name != "cast":
         return False
     return expr.attrs["dtype"] == "int32"
@@ -355,10 +357,11 @@ def _is_cast_to_int32(expr: Expr) -> bool:
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The module as it is optimized before operators are fused, and the parameters left: none.
+    """The module after TVM's optimizations, before operator fusion; and the remaining parameters:
+    none.
 
-    The passes are those of TVM's default pipeline; what is above the level of the active
-    PassContext does not run. `build` needs none of them: Relax has its own.
+    The passes are those of TVM's default pipeline; passes above the level of the active PassContext
+    do not run. `build` does not use them: Relax has its own optimizations.
     """
     made = as_module(mod).copy()
     check_target(target)
@@ -384,7 +387,7 @@ class BuildModule:
         self, mod: IRModule | Function, target: Any = None, target_host: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, Any]]:  # fmt: skip
-        """The module as it is optimized before code is generated; see `optimize`."""
+        """The optimized module before code generation; see `optimize`."""
         return optimize(mod, target, params)
 
     def get_module(self) -> Library:
@@ -405,7 +408,7 @@ ExecutorFactoryModule = GraphExecutorFactoryModule = AOTExecutorFactoryModule = 
 
 
 def as_module(program: Any) -> IRModule:
-    """A module, also of a function or expression."""
+    """A module; a function or expression becomes the @main of a new one."""
     if isinstance(program, IRModule):
         return program
     if isinstance(program, Expr):
@@ -414,7 +417,8 @@ def as_module(program: Any) -> IRModule:
 
 
 def check_target(target: Any) -> None:
-    """Raise BuildError for a target (string, Target, or mapping of those) that is not a CPU."""
+    """Raise BuildError for a target (a string, a Target, or a mapping of these) other than a
+    CPU."""
     for one in _each(target):
         if one is None or isinstance(one, RegionTarget):
             continue
@@ -423,7 +427,7 @@ def check_target(target: Any) -> None:
 
 
 def _each(target: Any) -> list[Any]:
-    """The targets of a build: one, several, or a mapping of them."""
+    """The targets of a build: one target, a list, or the values of a mapping."""
     if isinstance(target, Mapping) and "kind" not in target:
         return list(target.values())
     return list(target) if isinstance(target, (list, tuple)) else [target]

@@ -1,11 +1,11 @@
-"""Code generators that scripts of TVM register, as back ends of byoc_lab.
+"""Registers the code generators of TVM scripts as back ends of byoc_lab.
 
     @tvm.register_func("relay.ext.npu")
     def compile_for_npu(function):
         return tvm.runtime._ffi_api.CSourceModuleCreate(text, "c", [symbol], [])
 
-What is returned may also be a module that apache-tvm compiled. C and C++ are compiled by the
-system's compiler, for TVM 0.16's calling convention, which `include/` beside this file has.
+A code generator may also return a module that apache-tvm compiled. The system's compiler compiles C
+and C++, with the headers of TVM 0.16's calling convention in `include/` beside this file.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _hooks: dict[str, set[str]] = {}
 
 
 class CSourceModule:
-    """A module that is C ("c") or C++ ("cc", "cpp") still: TVM's CSourceModuleCreate.
+    """A module of uncompiled C ("c") or C++ ("cc", "cpp"): TVM's CSourceModuleCreate.
 
-    func_names: the packed functions that it defines; by default the one it is made for.
-    const_vars: constants that TVM would hand to the code when it is loaded; BuildError if there
-        are any, for a region's constants are in its function (`relay.Constant`).
+    func_names: the packed functions that it defines; by default the function of the region.
+    const_vars: constants that TVM would pass to the code when it is loaded. They raise BuildError
+    here, because a region's constants are in its function (`relay.Constant`).
     """
 
     type_key = kind = "c"
@@ -71,7 +71,7 @@ CSourceModuleCreate = CSourceModule
 
 
 class SourceRegion(ModuleRegion):
-    """A region that a script wrote as C or C++: `source`, in `format`."""
+    """A region for which a script generated C or C++: `source`, in the language `format`."""
 
     def __init__(self, function: Function, symbol: str, written: CSourceModule, compiler: str):
         self.source, self.format = written.code, written.format
@@ -81,7 +81,7 @@ class SourceRegion(ModuleRegion):
 def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None:
     """Let `generate`, TVM's "relay.ext.<compiler>", compile the regions of a compiler.
 
-    Patterns and predicates are registered apart from it, before or after, as in TVM
+    Patterns and predicates are registered separately, before or after, as in TVM
     (`register_pattern_table`, `register_op_attr`).
     """
 
@@ -92,7 +92,7 @@ def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None
 
 
 def register_hook(compiler: str, hook: str, function: Callable[..., Any]) -> None:
-    """Record "relay.ext.<compiler>.<hook>"; the optimizer is passed to PartitionGraph."""
+    """Record "relay.ext.<compiler>.<hook>". The hook "optimize" is passed to PartitionGraph."""
     if hook == OPTIMIZE:
         register_optimizer(compiler, function)
     else:
@@ -100,7 +100,7 @@ def register_hook(compiler: str, hook: str, function: Callable[..., Any]) -> Non
 
 
 def check_hooks(mod: IRModule) -> None:
-    """Raise BuildError for regions that only a hook which is not called here could compile."""
+    """Raise BuildError if only a hook that byoc_lab does not call could compile the regions."""
     for function in mod.functions.values():
         compiler = str(function.attrs.get("Compiler", ""))
         hooks = _hooks.get(compiler, set()) - {CONSTANTS}

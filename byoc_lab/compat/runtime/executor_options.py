@@ -1,6 +1,6 @@
 """`tvm.relay.backend.Executor` and `Runtime`: the kind of execution, with options by name.
 
-Here all executors are one, and the options mean nothing; they are checked as in TVM 0.16.
+Here all executors are the same, and the options have no effect; they are checked as in TVM 0.16.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _kind_of(value: object) -> str:
 
 
 class _Registered:
-    """A name out of `_options`, with values for some of its options."""
+    """A registered name from `_options`, with values for some of its options."""
 
     _options: ClassVar[dict[str, dict[str, str]]]
     _defaults: ClassVar[dict[str, dict[str, Any]]] = {}
@@ -48,7 +48,8 @@ class _Registered:
 
     @classmethod
     def list_registered_options(cls, name: str) -> dict[str, str]:
-        """The options of a name and TVM's types of their values. Raises BuildError."""
+        """The options of a name, with TVM's names for the types of their values. Raises
+        BuildError."""
         if name not in cls._options:
             have = ", ".join(cls._options)
             raise BuildError(f'{cls.__name__} "{name}" is not defined; there are {have}')

@@ -1,7 +1,8 @@
 """`relay.create_executor`: "graph", "vm" and "aot" compile, "debug" is the NumPy reference.
 
-TVM's executors also run what Relax cannot compile: unknown shapes, shapes that are computed, data
-types. Such a program is computed by the reference, with an InterpretedWarning that says why.
+TVM's executors also run programs that Relax cannot compile (unknown or computed shapes, algebraic
+data types). The NumPy reference computes such programs, with an InterpretedWarning that gives the
+reason.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ KINDS = ("graph", "vm", "aot", "debug")
 
 
 def as_result(value: Any) -> Any:
-    """Arrays as NDArrays, tuples as ADTs of them, data and references as TVM's values of these,
-    functions as callables of such values."""
+    """Converts a result: arrays to NDArrays, tuples to ADTs, constructor values and references to
+    TVM's classes, functions to callables."""
     return run(_result(value))
 
 
@@ -56,7 +57,7 @@ def _result(value: Any) -> RecursiveRule:
 
 
 def nested(flat: list[np.ndarray], ty: Any) -> Any:
-    """The outputs of a program, which come flat, in the shape of its result type."""
+    """The flat outputs of a program, nested as in its result type."""
     values = iter(flat)
 
     def take(part: Any) -> Any:
@@ -66,7 +67,7 @@ def nested(flat: list[np.ndarray], ty: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """An argument as byoc_lab's runners take it."""
+    """An argument in the form that byoc_lab's runners accept."""
     if isinstance(value, ConstructorValue) and value.constructor is not None:
         return DataValue(value.constructor, tuple(map(plain, value.fields)))
     if isinstance(value, RefValue):
@@ -77,7 +78,7 @@ def plain(value: Any) -> Any:
 
 
 def cast(value: Any, parameter: Var) -> Any:
-    """An array in the dtype of the parameter it is for: TVM's graph executor copies inputs so."""
+    """An array cast to the dtype of its parameter, as in TVM's graph executor."""
     ty = parameter.checked_type
     if isinstance(ty, TensorType) and not isinstance(value, tuple):
         return np.asarray(value, dtype=ty.dtype)
@@ -90,7 +91,7 @@ def _list(value: Any) -> Any:
 
 
 def bound(program: Expr, binds: Mapping[Var, Any]) -> Expr:
-    """The expression in a scope where these variables have these values."""
+    """The expression with these variables bound to these values."""
     scope = ScopeBuilder()
     for variable, value in binds.items():
         scope.let(variable, value if isinstance(value, Expr) else const(plain(value)))
@@ -99,7 +100,7 @@ def bound(program: Expr, binds: Mapping[Var, Any]) -> Expr:
 
 
 def offloads(mod: IRModule) -> bool:
-    """Whether the module has external functions, global or in place."""
+    """Whether the module has external functions, global or inline."""
     nodes = post_order(*mod.functions.values())
     return any(isinstance(n, Function) and "Compiler" in n.attrs for n in nodes)
 
@@ -112,10 +113,10 @@ def is_static(ty: Type) -> bool:
 
 
 def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]], Any]:
-    """The function of argument values that @main of a typed module is.
+    """A Python function that calls @main of a typed module.
 
-    Warns (InterpretedWarning) when the reference has to compute it. Raises InputError for a graph
-    of unknown shapes, and BuildError when a back end cannot compile its regions.
+    Warns (InterpretedWarning) if the reference has to compute it. Raises InputError for a graph
+    executor with unknown shapes, and BuildError if a back end cannot compile its regions.
     """
     if kind == "debug":
         return lambda values: reference.evaluate(mod, values).value
@@ -129,7 +130,7 @@ def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]]
         executable = building.build(mod, target).executable
     except BuildError as error:
         if offloads(mod):
-            raise  # the program is run to test this back end
+            raise  # running the program is a test of this back end
         reason = f"computed by NumPy, for it cannot be compiled: {error}"
         warnings.warn(reason, InterpretedWarning, stacklevel=4)
         return lambda values: reference.evaluate(mod, values).value
@@ -141,7 +142,7 @@ def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]]
 
 
 class Executor:
-    """Evaluates expressions with the functions of a module around them."""
+    """Evaluates expressions that may call the functions of a module."""
 
     def __init__(
         self,
@@ -153,7 +154,8 @@ class Executor:
         self.kind, self.mod, self.params, self.target = kind, mod, params, target
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
-        """A function (or None: @main) as a callable of arrays; of an expression, its value.
+        """For a function (None: @main): a callable that takes arrays. For any other expression: its
+        value.
 
         binds: values of the free variables of an expression, arrays or expressions.
         """
@@ -184,7 +186,7 @@ class Executor:
         run = runner(self.kind, mod, self.target)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            # As in TVM, arguments by other names, those of bound parameters, are ignored.
+            # As in TVM, arguments with other names, such as bound parameters, are ignored.
             values = [plain(a) for a in args]
             rest = names[len(values) :]
             twice = set(kwargs) & set(names[: len(values)])

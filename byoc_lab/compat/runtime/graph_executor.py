@@ -1,4 +1,4 @@
-"""`tvm.contrib.graph_executor` (once `graph_runtime`): set inputs, run, get outputs."""
+"""`tvm.contrib.graph_executor` (formerly `graph_runtime`): set inputs, run, get outputs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CONSTANT = re.compile(r"p\d+")  # names of `Library.params`
 def create(
     graph_json_str: str, libmod: Library, device: Any = None, dump_root: Any = None
 ) -> GraphModuleDebug:
-    """A runnable graph of what `relay.build` gave: the library holds all of it."""
+    """A runnable graph from the results of `relay.build`; only the library is used."""
     return GraphModuleDebug(libmod)
 
 
 class BenchmarkResult:
-    """Seconds per run: `results`, one for each repetition, and their `mean`, `median`, `std`,
+    """Times in seconds per run: `results` (one per repetition), and their `mean`, `median`, `std`,
     `min` and `max`."""
 
     def __init__(self, results: Sequence[float]):
@@ -47,7 +47,7 @@ class BenchmarkResult:
 
 
 class _Running:
-    """The value of `GraphModule.module`: the library, and functions of the graph by name."""
+    """The value of `GraphModule.module`: the library and the functions of the graph, by name."""
 
     def __init__(self, library: Library, graph: GraphModule):
         self._library, self._graph = library, graph
@@ -55,8 +55,8 @@ class _Running:
     def time_evaluator(
         self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, **options: Any
     ) -> Callable[..., BenchmarkResult]:
-        """A function that runs the graph `repeat` times `number` times. Raises InputError for
-        another function than "run"."""
+        """A function that runs the graph `repeat` times `number` times. Raises InputError for a
+        function other than "run"."""
         if func_name != "run":
             raise InputError(f"only the function 'run' can be timed, found {func_name!r}")
         return lambda *inputs: self._graph._time(number, repeat)
@@ -71,11 +71,11 @@ class _Running:
 class GraphModule:
     """Runs a library made by `relay.build`.
 
-    Its inputs are the parameters of the program, then the constants of the graph (`p0`), which have
-    their values and keep them.
+    Its inputs are the parameters of the program, then the constants of the graph (`p0`), whose
+    values are fixed.
 
     Attributes: `executable`, the `byoc_lab.run.Executable`, whose cards say where regions ran;
-    `parameters`, the inputs that have no value yet, by name.
+    `parameters`, the inputs without a fixed value, by name.
     """
 
     def __init__(self, module: Library):
@@ -126,8 +126,9 @@ class GraphModule:
     def run(self, **inputs: Any) -> None:
         """Run with the inputs set before and those given.
 
-        An input that was never set is zeros, with an UnsetInputWarning: TVM's has what its memory
-        happens to hold. Raises InputError when its type says too little for that.
+        An input without a value is set to zeros, with an UnsetInputWarning; in TVM it has the
+        previous contents of its memory. Raises InputError if the type of such an input is not
+        static.
         """
         self.set_input(**inputs)
         self._outputs = self.executable.run(self._inputs())
@@ -158,11 +159,11 @@ class GraphModule:
         return len(self._names)
 
     def get_input_index(self, name: str) -> int:
-        """The place of an input, -1 for an unknown name."""
+        """The index of an input; -1 for an unknown name."""
         return self._names.index(name) if name in self._names else -1
 
     def get_input_name(self, index: int) -> str:
-        """The name of an input. Raises InputError for an invalid number."""
+        """The name of an input. Raises InputError for an invalid index."""
         return self._name(index)
 
     def get_input(self, index: Any, out: HostArray | None = None) -> HostArray:
@@ -186,15 +187,15 @@ class GraphModule:
         return value if out is None else out.copyfrom(value)
 
     def load_params(self, params_bytes: bytes) -> None:
-        """Set inputs from what `relay.save_param_dict` gave."""
+        """Set inputs from the bytes that `relay.save_param_dict` returned."""
         self.set_input(**load_param_dict(params_bytes))
 
     def benchmark(
         self, device: Any = None, func_name: str = "run", repeat: int = 5, number: int = 5,
         **inputs: Any,
     ) -> BenchmarkResult:  # fmt: skip
-        """Seconds per run with the inputs that are set and those given (other options of TVM's,
-        such as `end_to_end`, change nothing here)."""
+        """Time in seconds per run, with the inputs set before and the given inputs. Other options
+        of TVM, such as `end_to_end`, have no effect."""
         self.set_input(**inputs)
         return self._time(number, repeat)
 
@@ -204,10 +205,10 @@ class GraphModule:
 
 
 class GraphModuleDebug(GraphModule):
-    """A graph module as the debug executor makes it; nothing is written to `dump_root`.
+    """The graph module of the debug executor; nothing is written to `dump_root`.
 
-    The operators between the inputs and the outputs are fused: the results of each are in the
-    reference, `byoc_lab.run.reference`, and in `byoc_lab.validate`.
+    Operators are fused, so intermediate results are not available here; `byoc_lab.run.reference`
+    and `byoc_lab.validate` provide them.
     """
 
     def __init__(

@@ -12,9 +12,9 @@ from byoc_lab.run.reference import evaluate
 
 @dataclass(frozen=True)
 class GraphFunction:
-    """One function of a graph; called with arrays for its inputs, and for its results to go to.
+    """One function of a graph; called with arrays for its inputs, then output arrays.
 
-    NumPy computes it: what runs in the whole program is compiled with its neighbours.
+    NumPy computes it, because the whole program is not compiled function by function.
     """
 
     name: str

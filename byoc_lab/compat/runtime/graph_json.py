@@ -1,8 +1,9 @@
-"""The graph that TVM's graph executor runs a module by: nodes, and where their results are kept.
+"""The graph of a module in the format of TVM's graph executor: nodes, and the storage of their
+results.
 
-Operators are optimized and fused as TVM does it. Each group is a node "tvm_op", each input and each
-constant a node "null"; results share storage when their lives do not overlap. It is for
-inspection: byoc_lab runs the module itself.
+Operators are optimized and fused as in TVM. Each group is a node "tvm_op", each input and each
+constant a node "null"; results share storage if their lifetimes do not overlap. The graph is for
+inspection only: byoc_lab runs the module itself.
 
 Source: graph_executor_codegen.cc and graph_plan_memory.cc of TVM 0.16.
 """
@@ -45,21 +46,21 @@ MATCH_RANGE = 16  # storage may be reused for tensors up to this many times smal
 CPU = 1
 NOP = "__nop"
 
-Entry = tuple[int, int]  # a node, and which of its results
+Entry = tuple[int, int]  # (node index, index of its result)
 
 
 @dataclass
 class Storage:
-    """Memory that results share, one after the other."""
+    """Memory that several results use one after the other."""
 
     number: int
-    size: int  # bytes
-    users: int = 0  # who has yet to read it
+    size: int  # size in bytes
+    users: int = 0  # number of pending readers
 
 
 @dataclass
 class GraphNode:
-    """One node; `results` are its types and the storage of each."""
+    """One node; `results` are the type and storage of each result."""
 
     fields: dict[str, Any]
     types: list[TensorType]
@@ -69,7 +70,7 @@ class GraphNode:
 def graph_of(mod: IRModule, mod_name: str = "default") -> ExecutorGraph:
     """The graph of @main, after operators are fused.
 
-    Raises BuildError for what a graph cannot hold: branches, closures, calls of functions.
+    Raises BuildError for branches, closures and calls of functions, which a graph cannot represent.
     """
     passes = [ToGraphNormalForm(), FuseOps(), InferType()]
     return ExecutorGraph(Sequential(passes, name="graph")(mod), mod_name)
@@ -85,8 +86,8 @@ def planned(func: Function) -> dict[Expr, list[Storage]]:
 
 
 class ExecutorGraph:
-    """Nodes in execution order, the `functions` that they call, by name, and the values of
-    `constants`, by name: "p0"."""
+    """Nodes in execution order, the called `functions` by name, and the values of `constants` by
+    name ("p0")."""
 
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"
@@ -106,7 +107,7 @@ class ExecutorGraph:
         plan(self.nodes, self.heads)
 
     def document(self) -> dict[str, Any]:
-        """The graph in types that JSON has, as graph_executor_codegen.cc writes it."""
+        """The graph as JSON types, in the format of graph_executor_codegen.cc."""
         results = [(t, s) for n in self.nodes for t, s in zip(n.types, n.storage, strict=True)]
         rows = [0, *accumulate(len(n.types) for n in self.nodes)]
         return {
@@ -151,7 +152,7 @@ class ExecutorGraph:
 
     def call(self, call: Call) -> None:
         function = self.mod[call.op] if isinstance(call.op, GlobalVar) else call.op
-        assert isinstance(function, Function)  # operators are in groups
+        assert isinstance(function, Function)  # operators are inside groups
         inputs = [entry for arg in call.args for entry in self.entries[arg]]
         attrs: dict[str, Any] = {}
         if isinstance(call.op, GlobalVar) and "Compiler" in function.attrs:
@@ -159,7 +160,7 @@ class ExecutorGraph:
             attrs["Compiler"] = function.attrs["Compiler"]
         elif function.attrs.get("Primitive"):
             name = self.function_name(function)
-        elif isinstance(function.body, TupleGetItem):  # a field that is read by itself
+        elif isinstance(function.body, TupleGetItem):  # a tuple field that is read directly
             self.entries[call] = [inputs[function.body.index]]
             return
         else:
@@ -179,7 +180,7 @@ class ExecutorGraph:
         self.add(call, {**fields, "inputs": [[node, result, 0] for node, result in inputs]})
 
     def function_name(self, function: Function) -> str:
-        """One name for all functions that are structured alike."""
+        """One name for all structurally equal functions."""
         for name, known in self.functions.items():
             if structural_equal(known, function):
                 return name
@@ -193,7 +194,7 @@ class ExecutorGraph:
         return name
 
     def fresh(self, name: str, asked: Counter[str]) -> str:
-        """`name`, with the next number appended that makes it new. Source: tvm::NameSupply."""
+        """`name`, with the next number appended if it is taken. Source: tvm::NameSupply."""
         made = name
         while made in asked:
             asked[name] += 1
@@ -203,7 +204,7 @@ class ExecutorGraph:
 
 
 def _layouts(function: Function) -> dict[str, str]:
-    """The attributes of its operators that name layouts."""
+    """The layout attributes of the function's operators."""
     calls = [n for n in post_order(function.body) if isinstance(n, Call) and n.attrs is not None]
     found = (item for call in calls for item in call.attrs.items())
     return {name: value for name, value in found if "layout" in name and isinstance(value, str)}
@@ -213,10 +214,10 @@ def _layouts(function: Function) -> dict[str, str]:
 
 
 def plan(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> None:
-    """Give every result its storage.
+    """Assign storage to every result.
 
-    Inputs and what the program gives keep theirs; other storage serves again as soon as everybody
-    has read it, for a result that is not too large or too small for it.
+    Inputs and outputs of the program keep their storage; other storage is reused after its last
+    reader, for a result that is not much larger or smaller.
     """
     free: list[Storage] = []
     count = 0
@@ -237,7 +238,7 @@ def plan(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> None:
                     count += 1
                 found.size = max(found.size, size)
                 storage = found
-            storage.users += readers[k, n] + is_input  # an input is kept for the next run
+            storage.users += readers[k, n] + is_input  # an input must survive until the next run
             node.storage.append(storage)
         for storage in node.storage:
             _release(free, storage)
@@ -252,7 +253,8 @@ def _release(free: list[Storage], storage: Storage) -> None:
 
 
 def _fitting(free: list[Storage], size: int) -> Storage | None:
-    """The smallest storage that is large enough, else the largest that is not much too small."""
+    """The smallest storage that is large enough, otherwise the largest that is not much too
+    small."""
     larger = [s for s in free if size <= s.size <= size * MATCH_RANGE]
     smaller = [s for s in free if size // MATCH_RANGE <= s.size < size]
     found = larger[0] if larger else smaller[-1] if smaller else None

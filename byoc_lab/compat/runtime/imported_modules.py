@@ -15,7 +15,7 @@ from byoc_lab.run.hosts.host import LinkedRegion
 class RegionModule:
     """The code of one region. `type_key`: "c" for C or C++, "<compiler>_json" for a graph.
 
-    `name` is the region's symbol, `format` what `get_source()` gives: "c", "cc", "json".
+    `name` is the region's symbol; `format` is the format of `get_source()`: "c", "cc", "json".
     """
 
     def __init__(self, region: LinkedRegion):
@@ -27,8 +27,8 @@ class RegionModule:
         self.imported_modules: list[RegionModule] = []
 
     def get_source(self, fmt: str = "") -> str:
-        """The source in that format, or in the module's own. Raises BuildError for any other
-        format."""
+        """The source in the given format, by default the module's own. Raises BuildError for other
+        formats."""
         if not self._sources:
             raise BuildError(f"region @{self.name} was generated as a library: it has no source")
         if fmt and fmt not in self._sources:
@@ -45,7 +45,7 @@ class RegionModule:
 
 
 def _sources(compiled: Any) -> dict[str, str]:
-    """By format: the code that the back end keeps, the main one first."""
+    """{format: code that the back end keeps}, the main format first."""
     if isinstance(compiled, DnnlRegion):
         return {"json": json.dumps(compiled.graph), "cc": cpp_source(compiled.graph)}
     if hasattr(compiled, "source"):
@@ -54,5 +54,5 @@ def _sources(compiled: Any) -> dict[str, str]:
 
 
 def imported_modules(executable: Executable) -> list[RegionModule]:
-    """One for each region that a back end compiled, in the order of their calls."""
+    """One module per region that a back end compiled, in the order of the regions' calls."""
     return [RegionModule(r) for r in executable.linked if r.compiled is not None]

@@ -35,7 +35,8 @@ class HostArray(NDArray):
         self.copyfrom(changed)
 
     def copyfrom(self, source: Any) -> HostArray:
-        """Copy the values of an array of the same shape. Raises ValueError for another shape."""
+        """Copy the values of an array of the same shape. Raises ValueError for a different
+        shape."""
         values = np.array(source, dtype=self.dtype)
         if values.shape != self.shape:
             raise ValueError(f"an array of shape {self.shape} cannot hold one of {values.shape}")
@@ -44,7 +45,7 @@ class HostArray(NDArray):
         return self
 
     def copyto(self, target: Any, mem_scope: Any = None) -> HostArray:
-        """A copy in `target`: an array, or a device (a new array then)."""
+        """Copies to `target`: an array, or a device (creates a new array)."""
         return target.copyfrom(self) if isinstance(target, HostArray) else HostArray(self._array)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -55,7 +56,7 @@ class HostArray(NDArray):
 
 
 def array(arr: Any, device: Any = None, ctx: Any = None, mem_scope: Any = None) -> HostArray:
-    """An `HostArray` of anything NumPy understands."""
+    """A `HostArray` of any value that NumPy can convert to an array."""
     if isinstance(arr, NDArray):
         return HostArray(arr.view())
     return HostArray(arr.numpy() if hasattr(arr, "numpy") else np.array(arr))
@@ -64,7 +65,7 @@ def array(arr: Any, device: Any = None, ctx: Any = None, mem_scope: Any = None) 
 def empty(
     shape: Sequence[int] | int, dtype: str = "float32", device: Any = None, mem_scope: Any = None
 ) -> HostArray:
-    """An array of `shape` to be filled; zeros."""
+    """An array of `shape` to be filled by the script; initially zeros."""
     return HostArray(np.zeros(shape, dtype))
 
 
@@ -74,8 +75,8 @@ def cpu(dev_id: int = 0) -> Any:
 
 
 def device(dev_type: Any, dev_id: int = 0) -> Any:
-    """A device by the name of its kind or of a target ("cpu", "llvm -mcpu=core-avx2"), or number;
-    one that is not a CPU is apache-tvm's."""
+    """A device, given by its kind or target ("cpu", "llvm -mcpu=core-avx2") or number; a device
+    other than a CPU comes from apache-tvm."""
     kind = dev_type if isinstance(dev_type, int) else kind_name(dev_type)
     return cpu(dev_id) if kind in _CPU_KINDS else import_tvm().device(kind, dev_id)
 
@@ -84,7 +85,7 @@ context = device
 
 
 def kind_name(target: Any) -> str:
-    """ "llvm" of a target in any of its forms: an object, its options, its text."""
+    """The kind, such as "llvm", of a target in any form: an object, options or text."""
     if isinstance(target, str):
         text = target.strip()
         target = json.loads(text) if text.startswith("{") else {"kind": text.partition(" ")[0]}
@@ -98,7 +99,7 @@ def _device_class() -> type:
     base: Any = type(import_tvm().cpu())
 
     class Device(base):
-        """A device as it printed, and with the names it had, while there was Relay."""
+        """A device with the printed form and attribute names of TVM's Relay versions."""
 
         @property
         def device_type(self) -> int:

@@ -1,8 +1,8 @@
-"""Parameters as bytes, as TVM writes them into *.params files.
+"""Parameters in the binary format of TVM's *.params files.
 
-All numbers are little-endian. A list: its magic number, 0, the names (their number, then each
-with its length), the arrays (their number, then each). An array: its magic number, 0, the device's
-type and number, the rank, the dtype (code, bits, lanes), the shape, the size in bytes, the bytes.
+All numbers are little-endian. A list: magic number, 0, number of names, then each name with its
+length, number of arrays, then each array. An array: magic number, 0, type and number of the device,
+rank, dtype (code, bits, lanes), shape, size in bytes, data.
 
 Source: `SaveParams`, src/runtime/file_utils.cc, and `SaveDLTensor`, include/tvm/runtime/ndarray.h.
 """
@@ -31,9 +31,9 @@ _COUNT, _HEAD, _NAMED = struct.Struct("<Q"), struct.Struct("<QQ"), struct.Struct
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
-    """Arrays by name as bytes, which TVM reads, too.
+    """Serializes arrays by name to bytes that TVM can also read.
 
-    Raises InputError for a dtype it does not have and a name that is not Unicode.
+    Raises InputError for a dtype that the format lacks and for a name that is not Unicode.
     """
     out = bytearray(_HEAD.pack(_LIST, 0))
     out += _COUNT.pack(len(params))
@@ -102,7 +102,7 @@ class _SavedBytes:
         numbers = np.frombuffer(self.take(size), dtype)
         try:
             return numbers.reshape(shape).copy()
-        except ValueError as error:  # without elements, and with sizes that overflow
+        except ValueError as error:  # no elements, but sizes that overflow
             raise InputError(f"{_NOT_PARAMETERS}: an array of shape {shape}: {error}") from error
 
     def name(self) -> str:
@@ -116,7 +116,8 @@ class _SavedBytes:
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
-    """Parameters that `save_param_dict` wrote here or in TVM. Raises InputError for other bytes."""
+    """Parameters from the bytes of `save_param_dict`, here or in TVM. Raises InputError for other
+    bytes."""
     reader = _SavedBytes(bytes(param_bytes))
     if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
         raise InputError(f"{_NOT_PARAMETERS}: another magic number")

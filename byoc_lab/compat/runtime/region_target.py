@@ -23,7 +23,7 @@ class RegionKind:
 
 @dataclass(frozen=True, repr=False)
 class RegionTarget:
-    """The target of a compiler of regions. `attrs`: "header", C before each function."""
+    """The target of a region compiler. `attrs`: "header", C code before each function."""
 
     kind: RegionKind
     attrs: Mapping[str, str]
@@ -38,7 +38,7 @@ class RegionTarget:
 
 
 def region_target(options: Mapping[str, Any], host: Any) -> RegionTarget:
-    """The target of a mapping of options. Raises BuildError for an unknown option."""
+    """The target for a mapping of options. Raises BuildError for an unknown option."""
     given = {name: str(value) for name, value in options.items() if name != "kind"}
     kind = str(options["kind"])
     unknown = [name for name in given if name not in OPTIONS[kind]]

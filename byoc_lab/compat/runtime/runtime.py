@@ -1,4 +1,4 @@
-"""`tvm.runtime`, as far as Relay scripts use it."""
+"""The part of `tvm.runtime` that Relay scripts use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Module(metaclass=_Modules):
 
 
 def load_module(path: Any, fmt: str = "") -> Any:
-    """A library that `export_library` wrote. Raises BuildError for another file."""
+    """A library that `export_library` wrote. Raises BuildError for other files."""
     return load_library(path)
 
 
@@ -36,7 +36,7 @@ def enabled(target: str) -> bool:
 
 
 def convert(value: Any) -> Any:
-    """A value as TVM's containers hold it: here Python's own, lists as tuples."""
+    """Converts a value to a container: here Python's own values, with lists as tuples."""
     return tuple(map(convert, value)) if isinstance(value, list) else value
 
 

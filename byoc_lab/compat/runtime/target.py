@@ -1,4 +1,4 @@
-"""`tvm.target`: apache-tvm's, which no longer reads targets written as a command line."""
+"""`tvm.target`: apache-tvm's targets, which also accept command-line text again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import Any
 
-from byoc_lab.compat.op import qnn_legalizations as qnn_legalizations  # who asks for the target
+from byoc_lab.compat.op import qnn_legalizations as qnn_legalizations  # asks for the current target
 from byoc_lab.compat.runtime.nd import kind_name
 from byoc_lab.compat.runtime.region_target import OPTIONS, region_target
 from byoc_lab.errors import BuildError
@@ -23,7 +23,7 @@ class Target(import_tvm().target.Target):  # type: ignore[misc]
     """A target: "llvm", "llvm -mcpu=core-avx2 -num-cores 4", or a mapping of its options.
 
     "ccompiler -header=..." gives a `RegionTarget`. Raises BuildError for a kind or option that
-    apache-tvm does not know any more.
+    apache-tvm no longer has.
     """
 
     def __new__(cls, target: Any, host: Any = None) -> Any:
@@ -49,7 +49,8 @@ class Target(import_tvm().target.Target):  # type: ignore[misc]
 
 
 def options(target: Any) -> Any:
-    """A target's text as the mapping that apache-tvm expects; anything else unchanged."""
+    """Converts a target's text to the mapping that apache-tvm expects; other values are
+    unchanged."""
     if not isinstance(target, str):
         return target
     found = read_options(target)
@@ -61,7 +62,7 @@ def options(target: Any) -> Any:
 
 
 def read_options(target: str) -> dict[str, Any]:
-    """A target's text, JSON or a command line, as a mapping."""
+    """Parses a target's text (JSON or a command line) to a mapping."""
     if target.lstrip().startswith("{"):
         return dict(json.loads(target))
     kind, *words = shlex.split(target)
@@ -81,10 +82,10 @@ def _value(name: str, text: str) -> Any:
 
 
 def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = "") -> Attrs:
-    """The place of a value: a device (`tvm.cpu(0)`), its memory, and the target of its code.
+    """The location of a value: a device (`tvm.cpu(0)`), its memory, and the target of its code.
 
-    The target is kept and shown, and has no other effect. Raises BuildError for a target of another
-    kind of device.
+    The target is stored and printed, and has no other effect. Raises BuildError for a target of
+    another     kind of device.
     """
     made = VIRTUAL_DEVICE.make() if device is None else virtual_device(device)
     if target is not None and target.get_target_device_type() != made.device_type_int:
@@ -96,8 +97,8 @@ def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = ""
 
 
 def _set(node: Var | Function, name: str, value: Any) -> None:
-    """`node.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may set on nodes that keep
-    a device: variables and functions."""
+    """Implements `node.virtual_device_ = VirtualDevice(...)`, which TVM scripts may set on
+    variables and functions."""
     if name == "virtual_device_":
         set_field(node, "device", virtual_device(value))
     else:
@@ -109,7 +110,7 @@ for _kind in (Var, Function):
 
 
 def create(target: Any) -> Any:
-    """A `Target`, by its name of before 0.7."""
+    """A `Target`; this is its name before TVM 0.7."""
     return Target(target)
 
 

@@ -8,10 +8,10 @@ from byoc_lab.errors import UnsupportedNameError
 
 
 class TECompiler:
-    """The cache of `relay.build`, which keeps nothing between two calls: `clear` has no effect."""
+    """The cache of `relay.build`, which is always empty: `clear` has no effect."""
 
     def clear(self) -> None:
-        """Clear the cache of compiled code: it does not exist here."""
+        """Does nothing: there is no cache of compiled code."""
 
     def __getattr__(self, name: str) -> Any:
         raise UnsupportedNameError(

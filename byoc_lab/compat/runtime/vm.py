@@ -1,4 +1,4 @@
-"""`relay.vm` and `tvm.runtime.vm`: the same programs behind the interface of TVM's Relay VM."""
+"""`relay.vm` and `tvm.runtime.vm`: byoc_lab's programs with the interface of TVM's Relay VM."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from byoc_lab.relay.ir.module import IRModule
 class Executable:
     """A module whose functions can be called: `VirtualMachine(exe, device).invoke(name, ...)`.
 
-    Each is compiled when it is called first, @main at once. What cannot be compiled is computed by
-    the reference, with an InterpretedWarning that says why.
+    @main is compiled immediately, other functions at their first call. If a function cannot be
+    compiled, the reference computes it, with an InterpretedWarning that gives the reason.
     """
 
     def __init__(self, mod: IRModule, target: Any = None):
@@ -29,7 +29,7 @@ class Executable:
         self._entries: dict[str, Any] = {}
 
     def entry(self, name: str) -> Any:
-        """The function of argument values that @name is. Raises UnknownNameError."""
+        """A Python function that calls @name. Raises UnknownNameError."""
         known = [gv.name_hint for gv in self.ir_mod.functions]
         if name not in known:
             raise UnknownNameError(
@@ -67,7 +67,7 @@ class Executable:
     bytecode = constants = primitive_ops = stats = virtual_devices = property(_not_kept)
 
     def save(self) -> tuple[bytearray, building.Library]:
-        """(code, library): all of the program is in the library."""
+        """(code, library): the whole program is in the library."""
         return bytearray(), self.lib
 
     @staticmethod
@@ -88,11 +88,11 @@ class VirtualMachine:
         self._result: Any = None
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Arguments for the next `run()`: in order, or by name."""
+        """Set arguments for the next `run()`, in order or by name."""
         self._set[func_name] = self._named(func_name, args, kwargs)
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """One argument, by its number or name: `(f, 0, x)`, `(f, "data", x)`, `(f, data=x)`."""
+        """Set one argument, by its index or name: `(f, 0, x)`, `(f, "data", x)`, `(f, data=x)`."""
         names = self._names(func_name)
         if len(args) == 2 and not kwargs:
             tag, value = args
@@ -106,7 +106,7 @@ class VirtualMachine:
         self._set.setdefault(func_name, {})[name] = value
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Run a function with these arguments, or those that are set.
+        """Run a function with the given arguments, or with the arguments set before.
 
         Raises UnknownNameError for an unknown function, InputError for a missing argument.
         """
@@ -126,7 +126,7 @@ class VirtualMachine:
     invoke_stateful = invoke
 
     def get_outputs(self) -> list[Any]:
-        """The results of the last run, tuples made flat."""
+        """The results of the last run, with tuples flattened."""
 
         def flat(value: Any) -> list[Any]:
             return [v for f in value for v in flat(f)] if isinstance(value, ADT) else [value]
@@ -137,7 +137,8 @@ class VirtualMachine:
         self, device: Any = None, *args: Any, func_name: str = "main", repeat: int = 5,
         number: int = 5, min_repeat_ms: Any = None, end_to_end: bool = False, **kwargs: Any,
     ) -> BenchmarkResult:  # fmt: skip
-        """Seconds per run of a function with these arguments, or those that are set."""
+        """Time in seconds per run of a function with the given arguments, or with the arguments set
+        before."""
         self.invoke(func_name, *args, **kwargs)
         seconds = []
         for _ in range(repeat):
@@ -148,7 +149,7 @@ class VirtualMachine:
         return BenchmarkResult(seconds)
 
     def _names(self, func_name: str) -> list[str]:
-        self._executable.entry(func_name)  # raises for unknown functions
+        self._executable.entry(func_name)  # raises an error for unknown functions
         return [p.name_hint for p in self._executable.ir_mod[func_name].params]
 
     def _named(self, func_name: str, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,16 +192,16 @@ class VMCompiler:
         self, mod: IRModule, target: Any = None, target_host: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, Any]]:  # fmt: skip
-        """The module as `relay.optimize` gives it, and the parameters left.
+        """The result of `relay.optimize`, and the remaining parameters.
 
-        What TVM's VM does to it after that, allocation of memory above all, Relax does."""
+        Relax does the later steps of TVM's VM, mainly memory allocation."""
         return building.optimize(mod, target, {**self._params, **(params or {})})
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
         self._executable = compile(mod, target, params=self._params)
 
     def codegen(self) -> None:
-        """`lower` has done it."""
+        """Does nothing: `lower` has already generated the code."""
 
     def get_exec(self) -> Executable:
         if self._executable is None:

@@ -12,8 +12,8 @@ COMPILER = "ccompiler"
 class CcompilerAnnotator(ExprMutator):
     """Annotates sequences of add, subtract and multiply for "ccompiler".
 
-    The region begins with the operands of the add, and with variables further on; it ends behind
-    the multiply. `in_compiler`: 1 below a multiply, 2 where the add was found.
+    The region begins at the operands of the add, and at variables between add and multiply; it ends
+    after the multiply. `in_compiler`: 1 below a multiply, 2 after the add was found.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class CcompilerAnnotator(ExprMutator):
         return super().visit_call(call)
 
     def _operands(self, call: Call) -> list[Expr]:
-        """The operands of a call: variables begin the region."""
+        """The operands of a call; variables begin the region."""
         visited = [self.visit(arg) for arg in call.args]
         return [
             annotation.compiler_begin(arg, COMPILER) if isinstance(arg, Var) else arg

@@ -1,6 +1,6 @@
 """An unrolled LSTM, node for node as `tvm.relay.testing.lstm` builds it.
 
-One cell computes, with h and c the states and the gates cut from one product,
+With the states h and c and the gates split from one product, one cell computes
 
     gates = dense(input) + dense(h);   c' = forget * c + in * tanh(...);   h' = out * tanh(c')
 """
@@ -17,13 +17,14 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.testing.init import create_workload
 
-GATES = 4  # in, forget, the input's transformation, out
+GATES = 4  # input gate, forget gate, input transformation, output gate
 
 
 def lstm_cell(
     num_hidden: int, batch_size: int = 1, dtype: str = "float32", name: str = ""
 ) -> Function:
-    """(input, (h, c), weights and biases) to (h', (h', c')), states (batch_size, num_hidden).
+    """Maps (input, (h, c), weights and biases) to (h', (h', c')); states have shape (batch_size,
+    num_hidden).
 
     name: unused, as in TVM.
     """
@@ -65,7 +66,8 @@ def lstm_cell(
 def get_net(
     iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
 ) -> Function:
-    """`iterations` inputs, all called `data` (batch_size, num_hidden), to the last output.
+    """A function from `iterations` inputs, all named `data` (batch_size, num_hidden), to the last
+    output.
 
     Raises WellFormedError for zero iterations.
     """

@@ -35,16 +35,16 @@ def run_opt_pass(
 
 
 def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> Any:
-    """The value of an expression, of the types that an executor gives.
+    """The value of an expression, with the same types as an executor's results.
 
-    TVM writes a Python program and runs it; here the NumPy reference computes it. Raises what that
-    raises.
+    TVM generates a Python program and runs it; here the NumPy reference computes the value and
+    raises its errors.
     """
     return create_executor("debug", mod, target=target).evaluate(expr)
 
 
 def to_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> NoReturn:
-    """Raises UnsupportedNameError: no Python program is written of an expression."""
+    """Raises UnsupportedNameError: byoc_lab does not generate Python programs from expressions."""
     raise UnsupportedNameError(
         "to_python is not supported: byoc_lab writes no Python program; run_as_python(expr, mod) "
         "gives the value that it would have"
@@ -63,7 +63,7 @@ def count_ops(expr: Expr) -> Counter[str]:
 
 
 class TempOpAttr:
-    """`with TempOpAttr("nn.conv2d", "target.x", f):` sets an operator's attribute for a while."""
+    """`with TempOpAttr("nn.conv2d", "target.x", f):` sets an operator's attribute for the block."""
 
     def __init__(self, op_name: str, attr_key: str, attr_value: Any):
         self.op, self.key, self.value = Op.get(op_name), attr_key, attr_value

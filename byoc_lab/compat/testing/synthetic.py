@@ -20,9 +20,10 @@ def get_net(
     dtype: str = "float32",
     wtype: str | None = None,
 ) -> Function:
-    """Images of `input_shape` (batch, channels, height, width) to the same shape.
+    """A function on images of `input_shape` (batch, channels, height, width); the result has the
+    same shape.
 
-    wtype: dtype of the weights; that of the images by default.
+    wtype: dtype of the weights; by default the dtype of the images.
     """
     kind = wtype or dtype
     _, channels, _, width = input_shape
@@ -43,7 +44,7 @@ def _weights(number: str, channels: int, width: int, dtype: str) -> tuple[Var, V
 
 
 def _block(value: Expr, data: Expr, dense_weight: Var, conv_weight: Var) -> Expr:
-    """relu of a product along the rows, and softmax of a convolution, added."""
+    """The sum of relu(dense) along the rows and softmax(conv2d)."""
     width = dense_weight.type_annotation.shape[0]  # type: ignore[union-attr]
     rows = function("reshape")(value, newshape=(-1, width))
     product = nn.relu(nn.dense(rows, dense_weight))
@@ -56,5 +57,5 @@ def get_workload(
     dtype: str = "float32",
     wtype: str | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """(typed module, parameters by name: of each weight all elements are equal, 1 in sum)."""
+    """(typed module, parameters by name). All elements of a weight are equal and sum to 1."""
     return create_workload(get_net(input_shape, dtype, wtype), Constant())

@@ -1,6 +1,6 @@
-"""`tvm.testing`: fixtures and marks of tests that were written for TVM.
+"""`tvm.testing`: fixtures and marks for tests written for TVM.
 
-There is one target, "llvm", on the CPU. A test that requires something else is skipped with the
+There is one target, "llvm", on the CPU. A test that requires another target is skipped with the
 reason. The fixtures' parametrization is done by `pytest_plugin`.
 """
 
@@ -54,7 +54,7 @@ def parameter(*values: Any, ids: Any = None, by_dict: dict[str, Any] | None = No
 
 
 def parameters(*value_sets: Sequence[Any], ids: Any = None) -> list[Any]:
-    """Fixtures that change together: `a, b = tvm.testing.parameters((1, 2), (3, 4))`."""
+    """Fixtures whose values change together: `a, b = tvm.testing.parameters((1, 2), (3, 4))`."""
     group = next(_groups)
     return [_column(group, [row[n] for row in value_sets], ids) for n in range(len(value_sets[0]))]
 
@@ -66,9 +66,9 @@ def _column(group: int, values: list[Any], ids: Any) -> Any:
 
 
 def _requested() -> Any:
-    """A new function that is a fixture's value: the parameter that pytest asks for."""
+    """A new fixture function that returns the requested parameter of pytest."""
 
-    # The first argument is there when the parameter is an attribute of a test class.
+    # The first argument is passed if the parameter is an attribute of a test class.
     def value(*instance: Any, request: pytest.FixtureRequest) -> Any:
         return request.param
 
@@ -76,7 +76,7 @@ def _requested() -> Any:
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
-    """A pytest fixture. `cache_return_value` is for speed alone, and is not needed."""
+    """A pytest fixture. `cache_return_value` only affects speed, and is ignored."""
     return pytest.fixture(func) if func is not None else pytest.fixture
 
 
@@ -84,7 +84,7 @@ def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
 
 
 def parametrize_targets(*targets: Any) -> Any:
-    """Run a test for each of these targets; those that are not the CPU are skipped."""
+    """Run a test for each of these targets; targets other than the CPU are skipped."""
     if len(targets) == 1 and inspect.isfunction(targets[0]):
         return pytest.mark.parametrize("target", [TARGET])(targets[0])
     marked = [
@@ -94,7 +94,7 @@ def parametrize_targets(*targets: Any) -> Any:
 
 
 def exclude_targets(*targets: Any) -> Any:
-    """Leave these targets out."""
+    """Skip the test for these targets."""
     if any(device_enabled(t) for t in targets):
         return pytest.mark.skip(reason=f"{TARGET} is excluded, and there is no other target")
     return _unchanged
@@ -116,7 +116,7 @@ def _skip(what: str) -> Any:
 
 
 class Feature:
-    """Something a test may require: a decorator, with or without call parentheses."""
+    """A requirement of a test: a decorator, with or without call parentheses."""
 
     def __init__(self, name: str, available: bool):
         self.name, self.available = name, available
@@ -137,7 +137,7 @@ slow = skip_if_wheel_test = _unchanged
 
 
 def requires_package(*packages: str) -> Callable[[Any], Any]:
-    """Skip a test where one of these packages cannot be imported."""
+    """Skip a test if one of these packages cannot be imported."""
 
     def missing(name: str) -> bool:
         try:

@@ -1,1 +1,1 @@
-"""TVM's texts: the parser's names, diagnostics, places of nodes."""
+"""TVM's parser names, diagnostics, and source locations of nodes."""

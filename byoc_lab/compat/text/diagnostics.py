@@ -1,9 +1,9 @@
 """`tvm.ir.diagnostics`: errors in a program, and their renderers.
 
-What is wrong is raised as a typed error here, with a message and a place of its own. A script that
-sets a renderer (`override_renderer`), as TVM's own tests do, gets what TVM 0.16 would say in place
-of it: the errors of the parser and of type inference as diagnostics, in TVM's words where they are
-known, and then a DiagnosticError.
+By default, faults raise typed errors with byoc_lab's message and source location. A script that
+sets a renderer (`override_renderer`), as TVM's own tests do, gets TVM 0.16's diagnostics instead:
+the errors of the parser and of type inference, in TVM's words if they are known, then a
+DiagnosticError.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DiagnosticContext:
         self.diagnostics.append(diagnostic)
 
     def render(self) -> None:
-        """Show what there is. Raises DiagnosticError when there is an error among it."""
+        """Show all diagnostics. Raises DiagnosticError if one of them is an error."""
         self.renderer.render(self)
         if any(d.level == DiagnosticLevel.ERROR for d in self.diagnostics):
             raise DiagnosticError(_ERRORS)
@@ -70,7 +70,7 @@ class DiagnosticRenderer:
 
 
 def _print(ctx: DiagnosticContext) -> None:
-    """Print diagnostics as TVM does: each with its line of source, on stderr."""
+    """Print diagnostics as TVM does: each with its source line, on stderr."""
     for each in ctx.diagnostics:
         print("\n".join(_lines(each, ctx.module)), file=sys.stderr)
 
@@ -98,8 +98,8 @@ def get_renderer() -> DiagnosticRenderer:
 
 
 def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -> None:
-    """Let another renderer show errors in programs before a DiagnosticError reports that there are
-    some; None: raise the errors themselves."""
+    """Set the renderer that shows errors in programs before a DiagnosticError is raised. None:
+    raise the errors themselves."""
     del _renderers[1:]
     if render_func is not None:
         _renderers.append(DiagnosticRenderer(render_func))
@@ -107,7 +107,7 @@ def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -
 
 
 def _rendered(error: DiagnosticError, mod: Any) -> DiagnosticError:
-    """Show an error; the one to raise for it."""
+    """Show an error, and return the error to raise."""
     ctx = DiagnosticContext(mod or IRModule())
     span = getattr(error, "span", None)
     for message in tvm_messages(error) or (getattr(error, "reason", str(error)),):
@@ -116,7 +116,7 @@ def _rendered(error: DiagnosticError, mod: Any) -> DiagnosticError:
         ctx.render()
     except DiagnosticError as raised:
         return raised
-    return error  # a renderer that took the diagnostics out leaves the error itself
+    return error  # if the renderer removed the diagnostics, the original error is raised
 
 
 __all__ = [

@@ -20,7 +20,7 @@ parse = fromtext = partial(parser.parse, places=LastMentions)
 
 
 def parse_expr(source: str) -> Expr:
-    """The expression that a text describes; places call the text "string"."""
+    """Parse an expression; its spans name the source "string"."""
     return parser.parse_expr(source, "string", places=LastMentions)
 
 

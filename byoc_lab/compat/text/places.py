@@ -1,10 +1,10 @@
-"""Places in a text as TVM 0.16 gives them, for scripts that compare them.
+"""Source locations as in TVM 0.16, for scripts that compare them.
 
-TVM notes the place of a node when it reads a mention of it, over what was noted before: `%x` is
-where it was mentioned last, the value of a block where the block begins, and a variable that
-nothing mentions is nowhere. A place that runs over several lines has the smallest of its columns as
-the first and the greatest as the last. `%` and `@` stand for the whole name; a number stands behind
-itself, metadata behind its bracket.
+TVM records the location of a node each time it parses a mention of the node, and overwrites the
+previous location: the location of `%x` is its last mention, the location of a block's value is the
+beginning of the block, and a variable without a mention has no location. A location with several
+lines has the smallest column as its first and the greatest column as its last. The location of a
+name is its `%` or `@`; the location of a number or of metadata is after its text.
 
 Source: src/relay/parser/{tokenizer.h,parser.cc} of TVM 0.16, checked against what it prints.
 """
@@ -19,7 +19,7 @@ from byoc_lab.relay.text.parser_cursor import Places
 
 
 class LastMentions(Places):
-    """Gives the nodes of one text their places as TVM does."""
+    """Gives the nodes of one text their source locations as TVM does."""
 
     follows_mentions = True
 
@@ -55,7 +55,7 @@ class LastMentions(Places):
         return parameters
 
     def mentioned(self, node: Expr | None, first: int, end: int) -> None:
-        if node is not None and not isinstance(node, Op):  # an Op is one object for all texts
+        if node is not None and not isinstance(node, Op):  # an Op is shared by all texts
             set_field(node, "span", self.span(first, end))
 
 

@@ -1,4 +1,4 @@
-"""TVM 0.16's messages for errors in programs, made from the fields of byoc_lab's errors.
+"""TVM 0.16's messages for errors in programs, generated from the fields of byoc_lab's errors.
 
 Source: src/relay/parser and src/relay/analysis/type_solver.cc of TVM 0.16.
 """
@@ -14,7 +14,7 @@ Facts = Mapping[str, Any]
 
 
 def tvm_messages(error: DiagnosticError) -> tuple[str, ...]:
-    """TVM's messages for an error; none where its words are not known."""
+    """TVM's messages for an error; empty if TVM's wording is not known."""
     found = _BY_KIND.get(error.facts.get("kind", ""))
     if found is None:
         return ()
@@ -46,12 +46,12 @@ def _called(token: str) -> str:
 
 _WORDS = {"let", "if", "else", "fn", "def", "type", "extern", "free_var", "match"}
 _WORDS |= {"ref", "ref_read", "ref_write"}
-# TVM has no tokens of two signs, and it mixes up the angles.
+# TVM has no two-character tokens, and swaps the names of the angle brackets.
 _FIRST = {"->": "-", "=>": "=", "==": "=", "<=": ">", ">=": "<", "!=": "!", "<": ">", ">": "<"}
 
 
 def _mismatch(first: Any, second: Any) -> tuple[str, ...]:
-    """Two types that have to be one, and cannot be."""
+    """The messages for two types that must be equal but are not."""
     said = [
         f"The Relay type checker is unable to show the following types match.\n"
         f"In particular `{first}` does not match `{second}`"
@@ -80,7 +80,7 @@ def _mismatch(first: Any, second: Any) -> tuple[str, ...]:
 
 
 def _in_full(ty: Any) -> str:
-    """A tensor type as TVM writes it in C++."""
+    """A tensor type as printed by TVM's C++."""
     dims = ", ".join(map(str, getattr(ty, "shape", ())))
     return f"TensorType([{dims}], {ty.dtype})" if hasattr(ty, "dtype") else str(ty)
 

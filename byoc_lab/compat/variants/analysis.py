@@ -1,4 +1,4 @@
-"""Names of `relay.analysis` that need more than the language, or that only scripts use."""
+"""Names of `relay.analysis` that depend on layers above the language, or that only scripts use."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MACS = ("nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose", "nn.dense")
 
 
 def check_basic_block_normal_form(expr: Expr) -> bool:
-    """True: each value is computed in the block of its users, as ToBasicBlockNormalForm makes it.
+    """Returns True if each value is computed in the block of its users.
 
-    Raises PassError, as TVM 0.16 does, for an expression that is not so.
+    ToBasicBlockNormalForm creates this form. Otherwise raises PassError, like TVM 0.16.
     """
     for value in find_lifted(expr):
         raise PassError(
@@ -42,7 +42,7 @@ def check_basic_block_normal_form(expr: Expr) -> bool:
 class AnnotatedRegion:
     """A region between `compiler_begin` and `compiler_end`.
 
-    id, target; nodes (marks included), args (its begins) and rets (its ends).
+    Attributes: id, target, nodes (including annotations), args (its begins) and rets (its ends).
     """
 
     def __init__(self, region: Region):
@@ -80,10 +80,10 @@ class AnnotatedRegionSet:
 def get_calibration_data(
     mod: IRModule, data: Mapping[str, Any]
 ) -> dict[GlobalVar, dict[str, list[HostArray]]]:
-    """For each external function of a partitioned module, the values that go in and come out.
+    """The input and output values of each external function of a partitioned module.
 
-    data: the inputs of @main by name. {function: {"inputs": [...], "outputs": [...]}}; a function
-    that is called several times has the values of its last call. Runs the NumPy reference.
+    data: the inputs of @main by name. {function: {"inputs": [...], "outputs": [...]}}; for a
+    function with several calls, the values of its last call. Runs the NumPy reference.
     """
     typed = infer_module(mod)
     values = evaluate(typed, data, keep=True).values
@@ -100,10 +100,10 @@ def get_calibration_data(
 
 
 def get_total_mac_number(expr: Expr) -> int:
-    """Multiply-accumulates of the convolutions and products of a typed expression.
+    """The number of multiply-accumulates in the convolutions and matrix products of a typed
+    expression.
 
-    Of a transposed convolution as if every element of the result had those of a full window, as
-    TVM counts them.
+    For a transposed convolution, every result element counts as a full window, as in TVM.
     """
     calls = (n for n in post_order(expr) if isinstance(n, Call) and n.op_name in MACS)
     return sum(map(_multiplications, calls))
@@ -120,16 +120,17 @@ def _multiplications(call: Call) -> int:
 
 
 def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
-    """The number of calls of `valid_ops` on the longest path from the result, walked depth first.
+    """The number of calls of `valid_ops` on the longest path from the result.
 
-    As in TVM a node counts where it is met first: what another path adds above it does not.
+    As in TVM, the walk is depth-first and visits each node once, so calls above a node on other
+    paths do not count.
     """
     depth = deepest = 0
     seen: set[Expr] = set()
     todo: list[Expr | int] = [expr["main"] if isinstance(expr, IRModule) else expr]
     while todo:
         item = todo.pop()
-        if isinstance(item, int):  # the depth to go on from
+        if isinstance(item, int):  # the depth at which the walk continues
             depth = item
         elif item not in seen:
             seen.add(item)
@@ -162,16 +163,17 @@ class CallGraph:
         return name
 
     def global_call_count(self, var: GlobalVar | str) -> int:
-        """The number of functions that it calls. Raises UnknownFunctionError."""
+        """The number of functions that a function calls. Raises UnknownFunctionError."""
         return len(self._called[self._name(var)])
 
     def ref_count(self, var: GlobalVar | str) -> int:
-        """The number of functions that call it, itself included. Raises UnknownFunctionError."""
+        """The number of functions that call a function, including itself. Raises
+        UnknownFunctionError."""
         name = self._name(var)
         return sum(called.count(name) for called in self._called.values())
 
     def is_recursive(self, var: GlobalVar | str) -> bool:
-        """Whether it calls itself. Raises UnknownFunctionError."""
+        """Whether a function calls itself. Raises UnknownFunctionError."""
         name = self._name(var)
         return name in self._called[name]
 

@@ -1,4 +1,4 @@
-"""`relay.transform.AnnotateTarget` with TVM's tables of the operators that a back end supports."""
+"""`relay.transform.AnnotateTarget` with TVM's tables of supported operators."""
 
 from __future__ import annotations
 

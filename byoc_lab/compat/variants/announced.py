@@ -1,4 +1,4 @@
-"""Passes that TVM announces to instruments by other names, or in several steps."""
+"""Passes that TVM reports to instruments under other names, or as several steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class PartitionGraph(passes.PartitionGraph):
-    """byoc_lab's pass; to instruments it is a sequence of its steps, as in TVM."""
+    """byoc_lab's pass; instruments see it as a sequence of its steps, as in TVM."""
 
     @property
     def info(self) -> PassInfo:
@@ -23,7 +23,7 @@ class PartitionGraph(passes.PartitionGraph):
 
 
 class MergeCompilerRegions(ModulePass):
-    """byoc_lab's pass; to instruments it is a sequence with the pass in it, as in TVM."""
+    """byoc_lab's pass; instruments see it as a sequence that contains the pass, as in TVM."""
 
     @property
     def info(self) -> PassInfo:
@@ -34,7 +34,7 @@ class MergeCompilerRegions(ModulePass):
 
 
 class CombineParallelConv2D(compat_passes.CombineParallelConv2D):
-    """byoc_lab's pass, by the name that TVM announces."""
+    """byoc_lab's pass, under the name that TVM reports to instruments."""
 
     @property
     def info(self) -> PassInfo:

@@ -30,7 +30,7 @@ its variable."""
 
 
 def detect_feature(a: Expr | IRModule, b: Expr | IRModule | None = None) -> set[Feature]:
-    """The features of an expression, a module, or one of each. Functions with the attribute
+    """The features of an expression, of a module, or of both together. Functions with the attribute
     "Primitive" count as one node, as in TVM.
 
     Raises ArgumentError for two expressions or two modules.

@@ -36,26 +36,26 @@ def from_onnx(
     """The Relay module of an ONNX model, and its parameters.
 
     model: a path, the bytes of a file, or an `onnx.ModelProto`. shape: shapes of inputs by name,
-        instead of those that the model states, and lengths by the names that the model gives to
-        unknown ones ({"batch": 1}); an input whose shape the model leaves open has `relay.Any()`
-        lengths otherwise. The shape of an input that is a sequence is a list with the shape of each
-        element, which become a parameter each. dtype: the data type of inputs whose type the model
-        leaves open, or types by name. opset: the version of the default operator set, instead of
-        the model's. freeze_params: initializers become constants; otherwise they are parameters of
-        @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
-        batches as it is, instead of transposed. freeze: values of inputs by name, which become
-        constants; None for an optional input that is left out.
+        which replace the shapes in the model, and sizes by the symbolic names in the model
+        ({"batch": 1}). Sizes that stay unknown become `relay.Any()`. The shape of a sequence input
+        is a list with the shape of each element; each element becomes a parameter. dtype: the data
+        type of inputs whose type the model does not state, or a dict from input names to data
+        types. opset: the version of the default operator set, which replaces the version in the
+        model. freeze_params: initializers become constants; otherwise they are parameters of
+        @main. convert_config: {"use_nt_batch_matmul": False} does not transpose the right operand
+        of batched matrix products. freeze: values of inputs by name: these inputs become constants.
+        None omits an optional input.
 
-    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
-    of nodes carry the names of the ONNX nodes.
+    Returns `(mod, params)`. `params` maps names to initializers; it is empty if they are frozen.
+    The spans of Relay nodes are the names of the ONNX nodes.
 
-    Raises ImporterError for what is not an ONNX model or is damaged, UnsupportedOperatorError that
-    names operator, node and opset (UnknownShapeError with a guess for unknown lengths of inputs,
-    UnknownValueError with the names of inputs that must be frozen), ArgumentError for shapes and
+    Raises ImporterError if `model` is damaged or not an ONNX model, UnsupportedOperatorError with
+    operator, node and opset, UnknownShapeError with a guess for unknown sizes of inputs,
+    UnknownValueError with the names of inputs that must be frozen, and ArgumentError for shapes and
     values of inputs that the model lacks.
 
-    Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
-    except as docs/importers.md lists.
+    Source: tvm.relay.frontend.from_onnx of TVM 0.16. The results are structurally equal to TVM's,
+    with the exceptions listed in docs/importers.md.
     """
     importing = _read(model, shape, dtype, opset, freeze_params, convert_config, freeze)
     try:
@@ -85,7 +85,7 @@ def _read(
     convert_config: Mapping[str, Any] | None = None,
     freeze: Mapping[str, Any] | None = None,
 ) -> Importing:
-    """The model, read, with the arguments of `from_onnx`, which are checked."""
+    """Reads the model and checks the arguments of `from_onnx`."""
     _check_arguments(shape, dtype, opset)
     proto = read_model(model)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
@@ -134,6 +134,6 @@ def load_onnx(
 def guess_onnx(
     model: Any, shape: Mapping[str, Any] | None, freeze: Mapping[str, Any] | None
 ) -> Guess:
-    """Find shapes for the inputs of an ONNX model with unknown sizes, and values of inputs that
-    choose branches, with which the model can be imported."""
+    """Find shapes for inputs with unknown sizes, and values for inputs that select branches, so
+    that the model can be imported."""
     return _read(model, shape, freeze=freeze).guess()

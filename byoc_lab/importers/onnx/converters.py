@@ -20,8 +20,8 @@ MICROSOFT = "com.microsoft"
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
     """A decorator: the function converts nodes of these operators.
 
-    The function takes a `Node` and returns its output, or a sequence of outputs where the operator
-    has several (None for an optional one that is not computed).
+    The function takes a `Node` and returns its output. For an operator with several outputs, it
+    returns a sequence, with None for each optional output that is not computed.
     """
 
     def add(function: Converter) -> Converter:
@@ -39,8 +39,8 @@ def converter_of(domain: str, op_type: str) -> Converter | None:
 
 
 def supported() -> list[str]:
-    """The names of all operators that have a converter; outside of the default domain with the
-    domain."""
+    """The names of all operators that have a converter, prefixed with the domain outside the
+    default domain."""
     _discover()
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
 

@@ -15,21 +15,21 @@ from byoc_lab.errors import (
     UnsupportedOperatorError,
     close_names,
 )
+from byoc_lab.importers.expr_normalizer import ExprNormalizer
 from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
-from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.analysis.known_lengths import deciding_variables, values_read
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
 
-MAX_NODES = 100_000  # in a model with its loops unrolled; a hostile file may nest them
+MAX_NODES = 100_000  # maximum for a model with its loops unrolled; a hostile file may nest them
 
 
 def _misspelt(proto: Any) -> str:
-    """The operator that a name which ONNX does not have is probably meant to be, as a question."""
+    """A "did you mean" question for an operator name that ONNX does not have."""
     from onnx import defs
 
     if proto.domain not in ("", "ai.onnx") or defs.has(proto.op_type):
@@ -40,12 +40,12 @@ def _misspelt(proto: Any) -> str:
 
 
 class GraphConverter:
-    """Values by name, and the state for converting the nodes that compute them. The value of a
-    sequence is the list of its elements; an optional without a value is None.
+    """Converts the nodes of a graph, and keeps the value of each name. The value of a sequence is a
+    list of its elements; the value of an empty optional is None.
 
-    shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
-    body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
-    their right operand transposed. frozen: values of inputs, which become constants.
+    shapes, dtypes: of inputs, as the user states them. outer: the enclosing graph, if this graph is
+    a branch or a loop body; its values are visible here. use_nt_batch_matmul: transpose the right
+    operand of batched matrix products. frozen: the values of inputs that become constants.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class GraphConverter:
         self.converted = 0  # number of converted nodes
         self.outer = outer
         self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
-        self.settle: Settler = outer.settle if outer else Settler()
+        self.normalizer: ExprNormalizer = outer.normalizer if outer else ExprNormalizer()
         self.values: dict[str, Any] = {}
         self.inputs: dict[str, Var] = {}
         self.params: dict[str, np.ndarray[Any, Any]] = {}
@@ -76,7 +76,7 @@ class GraphConverter:
         return self.opsets.get("" if domain == "ai.onnx" else domain, 1)
 
     def value(self, name: str, user: str) -> Any:
-        """The value of a name, which may belong to an outer graph."""
+        """The value of a name, from this graph or an outer graph."""
         graph: GraphConverter | None = self
         while graph is not None:
             if name in graph.values:
@@ -88,11 +88,12 @@ class GraphConverter:
         )
 
     def unknown_value(self, reason: str, value: Expr) -> UnsupportedOperatorError:
-        """The error about a value that must be constant; it names the inputs that it depends on."""
+        """The error for a value that must be constant; it lists the inputs on which the value
+        depends."""
         return self._unknown(reason, list(self.deciding_inputs(value)))
 
     def unknown_shape(self, reason: str, value: Expr) -> UnsupportedOperatorError:
-        """The error about a shape that must be known; it names the inputs whose values give it."""
+        """The error for a shape that must be known; it lists the inputs that determine it."""
         used = deciding_variables(value)
         return self._unknown(reason, [n for n, v in self._root.inputs.items() if v in used])
 
@@ -109,8 +110,8 @@ class GraphConverter:
         )
 
     def deciding_inputs(self, value: Expr) -> dict[str, Var]:
-        """The inputs of the model that a value depends on, by name; not those of which it reads
-        only the shape."""
+        """The names of the model inputs on whose elements a value depends; inputs of which only the
+        shape is read are excluded."""
         used = values_read(value)
         return {name: v for name, v in self._root.inputs.items() if v in used}
 
@@ -127,8 +128,8 @@ class GraphConverter:
         return root.params.get(name) if root.values.get(name) is variable else None
 
     def inner(self, graph: Any, values: dict[str, Any]) -> tuple[list[Any], list[str]]:
-        """The values of the outputs of a graph inside this one, such as a branch, whose inputs have
-        these values; and the inputs that have none."""
+        """The output values of an inner graph, such as a branch, for the given input values; and
+        the names of its inputs without a value."""
         inside = GraphConverter(self.opsets, {}, self.dtypes, True, self)
         inside.values.update(values)
         return inside.convert(graph), list(inside.inputs)
@@ -153,7 +154,7 @@ class GraphConverter:
         for proto in protos:
             inputs = [self.value(n, f"node {proto.name!r:.80}") if n else None for n in proto.input]
             node = Node(proto, inputs, self)
-            with self.settle.placed(node.title):
+            with self.normalizer.placed(node.title):
                 self._define(node, self._converted(node))
             self._root.converted += 1
 
@@ -206,10 +207,10 @@ class GraphConverter:
             )
         try:
             sequence = isinstance(value, list)
-            settled = [self.settle(v) for v in value] if sequence else self.settle(value)
+            normalized = [self.normalizer(v) for v in value] if sequence else self.normalizer(value)
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
-        self.values[name] = settled
+        self.values[name] = normalized
 
     def _initializers(self, graph: Any) -> None:
         if graph.sparse_initializer:
@@ -225,20 +226,20 @@ class GraphConverter:
             if not self.freeze_params and self.outer is None:
                 self.params[tensor.name] = array
                 value = Var(tensor.name, TensorType(array.shape, str(array.dtype)))
-            with self.settle.placed(tensor.name):
-                self.values[tensor.name] = self.settle(value)
+            with self.normalizer.placed(tensor.name):
+                self.values[tensor.name] = self.normalizer(value)
 
     def _graph_inputs(self, graph: Any) -> None:
         for info in graph.input:
             if info.name in self.params:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
-                with self.settle.placed(info.name), self._naming_reader(graph, info.name):
+                with self.normalizer.placed(info.name), self._naming_reader(graph, info.name):
                     self.values[info.name] = self._graph_input(info.name, info.type)
 
     def _graph_input(self, name: str, kind: Any) -> Any:
-        """The value of an input: a variable, or one for each element of a sequence. An optional
-        input has its element, unless it is frozen to None."""
+        """The value of an input: a variable, or a list of variables for a sequence. An optional
+        input is treated as its element, unless it is frozen to None."""
         if kind.WhichOneof("value") == "optional_type":
             if name in self.frozen and self.frozen[name] is None:
                 return None
@@ -256,20 +257,20 @@ class GraphConverter:
             ]
         ty = self._tensor_type(name, kind, self.shapes.get(name))
         if name in self.frozen:
-            return self.settle(Constant(frozen_value(name, self.frozen[name], ty, [name])))
+            return self.normalizer(Constant(frozen_value(name, self.frozen[name], ty, [name])))
         return self._variable(name, ty)
 
     def _variable(self, name: str, ty: TensorType) -> Var:
         if name in self.inputs:
             raise ImporterError(f"two inputs, or elements of them, have the name {name!r:.80}")
-        variable = self.settle(Var(name or "input", ty))
+        variable = self.normalizer(Var(name or "input", ty))
         assert isinstance(variable, Var)
         self.inputs[name] = variable
         return variable
 
     @contextmanager
     def _naming_reader(self, graph: Any, name: str) -> Iterator[None]:
-        """Add to an error about a value the name of the first node that reads it."""
+        """If a value raises an error, adds the name of the first node that reads the value."""
         try:
             yield
         except TensorTypeError as error:
@@ -278,7 +279,7 @@ class GraphConverter:
             raise UnsupportedOperatorError(f"{place}, reads {name!r:.80}: {error}") from error
 
     def _tensor_type(self, name: str, kind: Any, shape: Any) -> TensorType:
-        """The type of an input: as the user states it, else as the model does."""
+        """The type of an input: as the user states it, or as the model does."""
         if kind.WhichOneof("value") not in (None, "tensor_type"):
             raise TensorTypeError(f"it is a {kind.WhichOneof('value')}; only tensors are supported")
         if shape is None:

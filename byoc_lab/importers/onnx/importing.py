@@ -1,4 +1,4 @@
-"""`Importing`: one import of an ONNX graph, with the shapes that it may be repeated with."""
+"""`Importing`: the import of an ONNX graph, which can be repeated with other shapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Params = dict[str, np.ndarray[Any, Any]]
 
 
 class Importing:
-    """A graph that was read, with what `from_onnx` was given.
+    """A parsed graph and the arguments of `from_onnx`.
 
     Raises ArgumentError for shapes of inputs that the graph lacks."""
 
@@ -40,10 +40,10 @@ class Importing:
         self.freeze_params, self.use_nt_batch_matmul = freeze_params, use_nt_batch_matmul
         self.inputs = inputs_of_graph(graph)
         self.shapes = shapes_of(self.inputs, shape)
-        self.begun = False  # whether all operators are supported and nodes were converted
+        self.begun = False  # whether all operators are supported and nodes have been converted
 
     def module(self) -> tuple[IRModule, Params]:
-        """The module of the graph, and the parameters that it reads."""
+        """The module of the graph, and the parameters that the module uses."""
         converter = self._converter({}, {})
         try:
             return _module(converter, self.graph)
@@ -51,8 +51,7 @@ class Importing:
             self.begun = converter.begun
 
     def guess(self) -> Guess:
-        """Shapes for the inputs with unknown sizes, found by trying to import the graph with
-        them."""
+        """Shapes for the inputs with unknown sizes, found by trial imports."""
         sequences = {name for name, given in self.shapes.items() if any(map(_is_shape, given))}
         known = {*self.freeze, *(t.name for t in self.graph.initializer), *sequences}
         return guessed_inputs(
@@ -79,8 +78,8 @@ class Importing:
 
 
 def _is_shape(given: Any) -> bool:
-    """Whether an item of the shape argument for an input is itself a shape: that of a sequence's
-    element."""
+    """Whether an item of an input's `shape` argument is itself a shape: the shape of an element of
+    a sequence."""
     return isinstance(given, (list, tuple))
 
 

@@ -11,11 +11,11 @@ from byoc_lab.importers.given import Input
 from byoc_lab.importers.guessing import MAX_LENGTH
 from byoc_lab.importers.onnx.reading import array_of
 
-TENSOR_INT32, TENSOR_INT64 = 6, 7  # data types of onnx.TensorProto, which is imported when used
+TENSOR_INT32, TENSOR_INT64 = 6, 7  # data types of onnx.TensorProto
 
 
 def inputs_of_graph(graph: Any) -> list[Input]:
-    """The inputs of a GraphProto, as declared; an optional input as its content."""
+    """The inputs of a GraphProto, as declared; for an optional input, its content."""
     found = []
     for info in graph.input:
         kind = info.type
@@ -35,7 +35,7 @@ def _length(dim: Any) -> int | str | None:
 
 
 def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
-    """Raise ArgumentError for values of inputs that the graph lacks."""
+    """Raise ArgumentError if a frozen name is not an input of the graph."""
     names = [i.name for i in graph.input]
     for name in freeze:
         if name not in names:
@@ -45,8 +45,8 @@ def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
 
 
 def stated_lengths(graph: Any) -> list[int]:
-    """Sizes that inputs of a graph may need: windows of its convolutions, and numbers in constants
-    that its reshapes and slices read. Inner graphs are included."""
+    """Candidate sizes for the inputs of a graph: kernel sizes of convolutions, and elements of
+    constants that reshapes and slices read. Inner graphs are included."""
     found: set[int] = set()
     for part in _graphs(graph):
         values = {t.name: t for t in part.initializer}

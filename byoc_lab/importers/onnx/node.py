@@ -9,21 +9,21 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import UnsupportedOperatorError
-from byoc_lab.importers.settle import Settler
+from byoc_lab.importers.expr_normalizer import ExprNormalizer
 from byoc_lab.relay.ir.expr import Constant, Expr, Var
 from byoc_lab.relay.ir.types import TensorType, Type
 
 Array = np.ndarray[Any, Any]
-MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may declare any number
+MAX_STEPS = 10_000  # steps of a recurrent layer or Scan; a hostile file may declare any number
 _MISSING = object()
 EMPTY: Any = object()  # returned by a converter for an optional without a value
 
 
 class Graph(Protocol):
-    """The graph around a node, as its converter sees it; `GraphConverter` implements it."""
+    """The part of `GraphConverter` that converters of nodes use."""
 
     use_nt_batch_matmul: bool
-    settle: Settler
+    normalizer: ExprNormalizer
 
     def opset_of(self, domain: str) -> int: ...
 
@@ -43,7 +43,7 @@ class Node:
 
     op_type, name, domain: as in the model. opset: the version of its operator set. inputs: typed
     expressions, None for optional inputs that are left out. outputs: the names of its outputs, ""
-    for those that nobody reads.
+    for unused outputs.
     """
 
     def __init__(self, proto: Any, inputs: Sequence[Expr | list[Expr] | None], graph: Graph):
@@ -63,12 +63,12 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The name of this node, or else of the value that it computes."""
+        """The name of this node; if it has none, the name of its output."""
         return self.name or next(filter(None, self.outputs), self.op_type)
 
     @property
     def place(self) -> str:
-        """This node in messages."""
+        """The description of this node in messages."""
         domain = f"{self.domain}." if self.domain else ""
         result = f"computes {self.title!r}" if any(self.outputs) else "has no outputs"
         name = f"node {self.name!r}" if self.name else f"the node that {result}"
@@ -91,11 +91,11 @@ class Node:
         return found
 
     def input_name(self, index: int) -> str:
-        """The name of the value that an input reads."""
+        """The name of the value at an input."""
         return self._input_names[index]
 
     def any_input(self, index: int) -> Expr | list[Expr] | None:
-        """A tensor, the elements of a sequence, or None if it is omitted or empty."""
+        """A tensor or the elements of a sequence; None if the input is omitted or empty."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def sequence(self, index: int) -> list[Expr]:
@@ -107,7 +107,7 @@ class Node:
 
     @property
     def given(self) -> list[Expr]:
-        """All inputs, for operators with any number of them; none may be missing."""
+        """All inputs of an operator with a variable number of inputs; none may be omitted."""
         return [self[i] for i in range(len(self.inputs))]
 
     def value(self, index: int) -> Array | None:
@@ -133,8 +133,9 @@ class Node:
         return [int(n) for n in self.known(index, what).ravel()]
 
     def lengths(self, index: int) -> list[int] | None:
-        """A shape that is computed in the graph, if at most one of its numbers is unknown: -1."""
-        found = self.graph.settle.numbers(self[index])
+        """A shape that the graph computes, with -1 for an unknown element; at most one may be
+        unknown."""
+        found = self.graph.normalizer.numbers(self[index])
         if found is None or found.ndim != 1:
             return None
         numbers = found.tolist()
@@ -143,21 +144,21 @@ class Node:
         return [-1 if n is None else n for n in numbers]
 
     def reshaped(self, x: Expr, lengths: Expr, allowzero: bool = False) -> Expr:
-        """`x` in a shape that is computed at run time; its known sizes are those of the result's
-        type."""
+        """`x` reshaped to a shape that is computed at run time; the result type has its known
+        sizes."""
         found = relay.reshape(x, lengths, allowzero=allowzero)
-        numbers = self.graph.settle.numbers(lengths)
+        numbers = self.graph.normalizer.numbers(lengths)
         known = [None] if numbers is None else numbers.ravel().tolist()
         if None not in known or all(n is None or n <= 0 for n in known):
             return found
-        # A second time: 0 keeps the length that the first one gave.
+        # Reshape again, for the type: 0 keeps the size that the first reshape gave.
         return relay.reshape(found, [n if n is not None and n > 0 else 0 for n in known])
 
     # Types ---------------------------------------------------------------------------------------
 
     def typed(self, expr: Expr) -> Expr:
         """`expr` with types and folded constants."""
-        return self.graph.settle(expr)
+        return self.graph.normalizer(expr)
 
     def typed_var(self, variable: Var) -> Var:
         """A new variable with its type."""
@@ -188,7 +189,7 @@ class Node:
         return tuple(int(n) for n in ty.concrete_shape)
 
     def length(self, expr: Expr, axis: int) -> int:
-        """One length of an expression, which must be static."""
+        """One dimension size of an expression, which must be static."""
         ty = self.type_of(expr)
         found = ty.shape[axis]
         if not isinstance(found, int):
@@ -197,7 +198,7 @@ class Node:
         return found
 
     def steps(self, expr: Expr, axis: int) -> int:
-        """The length of a sequence that becomes one copy of a cell for each step."""
+        """The number of steps of a sequence for which one copy of a cell per step is created."""
         found = self.length(expr, axis)
         if not 0 < found <= MAX_STEPS:
             self.fail(
@@ -207,11 +208,11 @@ class Node:
         return found
 
     def sizes(self, image: Expr) -> list[int]:
-        """The sizes after batch and channels, which must be static."""
+        """The spatial sizes (after batch and channels), which must be static."""
         return [self.length(image, axis) for axis in range(2, self.rank(image))]
 
     def axis(self, number: int, rank: int) -> int:
-        """An axis counted from 0. Raises for one that is out of range."""
+        """An axis counted from 0. Raises an error if it is out of range."""
         if not -rank <= number < rank:
             self.fail(f"axis {number} is out of range for {rank} dimensions")
         return number % rank

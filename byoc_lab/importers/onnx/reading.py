@@ -1,4 +1,4 @@
-"""Reads ONNX files and tensors; every fault of a file is an ImporterError."""
+"""Reads ONNX files and tensors; every defect of a file is an ImporterError."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Array = np.ndarray[Any, Any]
 
 
 class TensorTypeError(ImporterError):
-    """A type of tensors that ONNX has and Relay lacks."""
+    """An ONNX tensor type that Relay lacks."""
 
 
 def read_model(model: Any) -> Any:
     """A ModelProto from a path, bytes or a ModelProto, with its external data.
 
-    Raises ImporterError for what is not an ONNX model, UnreadableFileError for a file that cannot
-    be opened, MissingDependencyError without the `onnx` package.
+    Raises ImporterError if the data is not an ONNX model, UnreadableFileError if the file cannot be
+    opened, MissingDependencyError without the `onnx` package.
     """
     onnx = _onnx()
     if isinstance(model, (str, os.PathLike)):
@@ -89,7 +89,7 @@ def _checked(model: Any, where: str) -> Any:
 
 
 def _without_functions(model: Any, where: str) -> Any:
-    """The model with the operators that it defines itself replaced by their nodes."""
+    """The model with calls of its local functions inlined."""
     from onnx import checker, inliner
 
     try:
@@ -101,7 +101,7 @@ def _without_functions(model: Any, where: str) -> Any:
 
 
 def check_text(graph: Any) -> None:
-    """Raises ImporterError for names of a graph that are not text, as in a damaged file."""
+    """Raise ImporterError if a name in a graph is not UTF-8 text, as in a damaged file."""
     values = [*graph.input, *graph.output, *graph.initializer]
     texts = [value.name for value in values]
     for node in graph.node:
@@ -137,7 +137,7 @@ def array_of(tensor: Any) -> Array:
 def dtype_of(elem_type: int) -> str:
     """The name of an ONNX element type.
 
-    Raises TensorTypeError for those that Relay lacks.
+    Raises TensorTypeError if Relay lacks the type.
     """
     from onnx import TensorProto
 

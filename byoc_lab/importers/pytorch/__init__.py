@@ -2,8 +2,8 @@
 
     mod, params = byoc_lab.importers.pytorch.from_pytorch(module.eval(), (torch.randn(1, 3, 8, 8),))
 
-A model comes in by `torch.export` (pip install torch), which is imported on first use. Each module
-of `operators/` defines converters of related ATen operators and is imported by discovery.
+Models are exported by `torch.export` (pip install torch); torch is imported on first use. Each
+module of `operators/` defines converters of related ATen operators and is imported by discovery.
 """
 
 from byoc_lab.importers.pytorch.convert import from_pytorch, load_pt2

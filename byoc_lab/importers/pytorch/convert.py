@@ -42,21 +42,21 @@ def from_pytorch(
     """The Relay module of a PyTorch model, and its parameters.
 
     model: a `torch.export.ExportedProgram`, or a `torch.nn.Module` in evaluation mode, which is
-        exported with `example_inputs`, a tuple of tensors. keep: classes of modules, each instance
-        of which becomes one composite function; its name is that of the class, or with a mapping
-        the value for the class: {MyModule: "mychip.my_module"} is offloaded to the back end mychip.
+        exported with `example_inputs`, a tuple of tensors. keep: module classes. Each instance
+        becomes one composite function with the name of its class. A dict from classes to names sets
+        other names: {MyModule: "mychip.my_module"} is offloaded to the back end mychip.
         freeze_params: weights become constants; otherwise they are parameters of @main. shape:
-        shapes of inputs that were exported with dynamic lengths, by name. freeze: values of inputs,
-        which become constants.
+        shapes of inputs that were exported with dynamic sizes, by name. freeze: values of inputs by
+        name: these inputs become constants.
 
-    Returns `(mod, params)`; `params` are the weights by their names in the model if not frozen,
-    else empty. Inputs have the names that the model gives them; outputs are one flat tuple, without
-    those that are None. Dimensions that are exported as dynamic are `relay.Any()`. Spans of nodes
-    carry the path of their module.
+    Returns `(mod, params)`; `params` maps names in the model to weights; it is empty if they are
+    frozen. Inputs keep their names from the model; outputs are one flat tuple, without None
+    outputs. Dimensions that are exported as dynamic are `relay.Any()`. The spans of Relay nodes
+    contain the path of their module.
 
-    Raises UnsupportedOperatorError that names the operator and the module it is called in,
-    ImporterError for programs that change their own weights (a module in training mode) or cannot
-    be exported, ArgumentError for wrong arguments, MissingDependencyError without torch.
+    Raises UnsupportedOperatorError with the operator and the calling module,     ImporterError for
+    programs that change their own weights (a module in training mode) or cannot     be exported,
+    ArgumentError for wrong arguments, MissingDependencyError without torch.
     """
     names = _names(keep)
     program = _decomposed(_exported(model, example_inputs))
@@ -81,14 +81,14 @@ def from_pytorch(
 def load_pt2(path: Path) -> tuple[IRModule, Params]:
     """The module of a file that `torch.export.save` wrote; its weights are constants.
 
-    PyTorch unpickles and evaluates what such a file holds: opening one runs its code.
+    PyTorch unpickles and evaluates the contents of such a file: opening it runs its code.
     """
     torch = _torch()
     try:
         return from_pytorch(torch.export.load(str(path)))
     except (ByocLabError, OSError):
         raise
-    except Exception as error:  # of many classes; damage may be found late
+    except Exception as error:  # errors of many classes; damage may be found late
         raise ImporterError(
             f"{str(path)!r} is not a program that torch.export.save wrote: {error!s:.300}"
         ) from error
@@ -131,7 +131,7 @@ def _exported(model: Any, example_inputs: Any) -> Any:
 
 
 def _decomposed(program: Any) -> Any:
-    """The program without changes in place; operators without converter are taken apart."""
+    """The program without in-place changes, with operators that have no converter decomposed."""
     torch = _torch()
     program = program.run_decompositions({})
     _check_pure(program)
@@ -175,7 +175,7 @@ def _missing(program: Any) -> list[Any]:
 
 
 def _names(keep: Keep) -> dict[str, str]:
-    """Composite names by the full names of classes."""
+    """A dict from the full names of the classes to keep to composite names."""
     if isinstance(keep, (str, type)) or not isinstance(keep, Collection):
         raise ArgumentError(f"keep must be a list of module classes, found {keep!r:.80}")
     found = {}
@@ -199,7 +199,8 @@ def _check_keep(converter: GraphConverter) -> None:
 def _placeholders(
     program: Any, converter: GraphConverter, freeze_params: bool
 ) -> tuple[dict[str, Var], Params]:
-    """Variables of inputs (and of weights that are not frozen), and the arrays of the latter."""
+    """Variables for the inputs and for weights that are not frozen, and the arrays of these
+    weights."""
     nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
     inputs, weights, params = {}, {}, {}
     for spec in program.graph_signature.input_specs:
@@ -207,18 +208,20 @@ def _placeholders(
         node = nodes.get(name)
         if node is None or not (node.users or _is_tensor_input(spec, node)):
             continue
-        with converter.settle.placed(spec.target or name):
+        with converter.normalizer.placed(spec.target or name):
             if spec.kind.name == "USER_INPUT":
-                variable = converter.settle(Var(name, _type(node, name)))
+                variable = converter.normalizer(Var(name, _type(node, name)))
                 assert isinstance(variable, Var)
                 converter.values[node] = inputs[name] = variable
                 continue
             array = _weight(program, spec)
             if freeze_params:
-                converter.values[node] = converter.settle(Constant(array))
+                converter.values[node] = converter.normalizer(Constant(array))
                 converter.weights.add(node)
                 continue
-            variable = converter.settle(Var(spec.target, TensorType(array.shape, str(array.dtype))))
+            variable = converter.normalizer(
+                Var(spec.target, TensorType(array.shape, str(array.dtype)))
+            )
             assert isinstance(variable, Var)
             converter.values[node] = weights[spec.target] = variable
             params[spec.target] = array
@@ -226,7 +229,8 @@ def _placeholders(
 
 
 def _is_tensor_input(spec: Any, node: Any) -> bool:
-    """Not weights, and not the numbers that the program was exported for."""
+    """Whether a placeholder is an input: neither a weight nor a number for which the program was
+    exported."""
     return spec.kind.name == "USER_INPUT" and hasattr(node.meta["val"], "shape")
 
 

@@ -19,8 +19,9 @@ _converters: dict[str, Converter] = {}
 def converts(*names: str) -> Callable[[Converter], Converter]:
     """A decorator: the function converts calls of these operators, such as "add.Tensor" of ATen.
 
-    The function takes a `Node` and returns its result, or a tuple of results where the operator has
-    several (None for one that is not computed). Names of other libraries have theirs in front.
+    The function takes a `Node` and returns its result. For an operator with several results, it
+    returns a tuple, with None for each result that is not computed. Names of operators outside ATen
+    begin with their library.
     """
 
     def add(function: Converter) -> Converter:

@@ -7,9 +7,9 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError
+from byoc_lab.importers.expr_normalizer import ExprNormalizer
 from byoc_lab.importers.pytorch.converters import converter_of
 from byoc_lab.importers.pytorch.node import Node, dtype_name, is_tensor_call, module_stack, place_of
-from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 
@@ -29,13 +29,13 @@ class Kept:
 
 
 class GraphConverter:
-    """Values of calls, and the state for converting their users.
+    """Converts calls, and keeps the value of each call for its users.
 
     keep: composite names by the full names of module classes.
     """
 
     def __init__(self, keep: Mapping[str, str]):
-        self.settle = Settler()
+        self.normalizer = ExprNormalizer()
         self.values: dict[Any, Any] = {}
         self.weights: set[Any] = set()
         self.keep = keep
@@ -46,7 +46,7 @@ class GraphConverter:
         owners = self._owners(calls)
         for call in calls:
             kept = owners.get(call)
-            with self.settle.placed(place_of(call)):
+            with self.normalizer.placed(place_of(call)):
                 if kept is None:
                     self.values[call] = self._converted(call, None)
                     continue
@@ -69,13 +69,13 @@ class GraphConverter:
         return owners
 
     def _converted(self, call: Any, kept: Kept | None) -> Any:
-        node = Node(call, lambda other: self._value(other, kept, call), self.settle)
+        node = Node(call, lambda other: self._value(other, kept, call), self.normalizer)
         if not is_tensor_call(call):
             return self._settled(length(node))
         if node.name == "getitem":
             return node["0"][call.args[1]]
         converter = converter_of(node.name)
-        assert converter is not None  # from_pytorch saw to it
+        assert converter is not None  # checked by from_pytorch
         try:
             found = self._settled(converter(node))
         except UnsupportedOperatorError:
@@ -87,11 +87,12 @@ class GraphConverter:
 
     def _settled(self, found: Any) -> Any:
         if isinstance(found, (tuple, list)):
-            return [None if f is None else self.settle(f) for f in found]
-        return self.settle(found) if isinstance(found, Expr) else found
+            return [None if f is None else self.normalizer(f) for f in found]
+        return self.normalizer(found) if isinstance(found, Expr) else found
 
     def _value(self, other: Any, kept: Kept | None, user: Any) -> Any:
-        """The value of a call where `user` uses it: inside of a kept module or outside."""
+        """The value of a call at its use by `user`, which may be inside or outside the same kept
+        module."""
         if kept is not None and other in kept.values:
             return kept.values[other]
         if other not in self.values:
@@ -105,7 +106,7 @@ class GraphConverter:
         return self._input(kept, other, value)
 
     def _input(self, kept: Kept, other: Any, value: Any) -> Any:
-        """The parameter of the kept module's function for a value from outside."""
+        """The parameter of the kept module's function that stands for an outside value."""
         if isinstance(value, list):
             return [self._parameter(kept, (other, i), v) for i, v in enumerate(value)]
         if isinstance(value, Expr):
@@ -115,14 +116,14 @@ class GraphConverter:
     def _parameter(self, kept: Kept, key: tuple[Any, int | None], value: Expr) -> Var:
         if key not in kept.inputs:
             name = key[0].name if key[1] is None else f"{key[0].name}_{key[1]}"
-            variable = self.settle(Var(name, value.checked_type))
+            variable = self.normalizer(Var(name, value.checked_type))
             assert isinstance(variable, Var)
             kept.inputs[key] = variable
             kept.arguments.append(value)
         return kept.inputs[key]
 
     def _close(self, kept: Kept) -> None:
-        """The finished module as a call of its function, whose results get their values."""
+        """Replaces a finished kept module by a call of its function, and assigns the results."""
         inside = set(kept.calls)
         results = [
             call
@@ -135,11 +136,11 @@ class GraphConverter:
         body = bodies[0] if len(bodies) == 1 else Tuple(bodies)
         attributes = {"Composite": kept.name, "PartitionedFromPattern": _operators(kept)}
         function = Function(list(kept.inputs.values()), body, attrs=attributes)
-        with self.settle.placed(kept.path):
-            made = self.settle(Call(function, kept.arguments))
+        with self.normalizer.placed(kept.path):
+            made = self.normalizer(Call(function, kept.arguments))
             for i, call in enumerate(results):
                 single = len(results) == 1
-                self.values[call] = made if single else self.settle(TupleGetItem(made, i))
+                self.values[call] = made if single else self.normalizer(TupleGetItem(made, i))
 
 
 LENGTHS = {
@@ -148,8 +149,8 @@ LENGTHS = {
 
 
 def length(node: Node) -> Any:
-    """A size that is known at run time, as an int64 scalar; `relay.Any()` for other such values, on
-    which only the shapes of results depend."""
+    """A size that is known at run time only, as an int64 scalar; `relay.Any()` for a value that
+    determines only shapes of results."""
     if node.overload == "sym_size":
         axis = relay.const(node.axis(), "int64")
         return relay.take(relay.shape_of(node["self"], "int64"), axis, axis=0)
@@ -161,7 +162,7 @@ def length(node: Node) -> Any:
 
 
 def _check_types(node: Node, found: Any) -> None:
-    """Each result must have the type that PyTorch found for it."""
+    """Raise an error if the inferred type of a result differs from the type in PyTorch."""
     values = node.result if isinstance(found, list) else [node.result]
     for value, expr in zip(values, found if isinstance(found, list) else [found], strict=False):
         if expr is None:
@@ -178,7 +179,7 @@ def _check_types(node: Node, found: Any) -> None:
 
 
 def _operators(kept: Kept) -> str:
-    """The operators of a kept module, in the order in which MergeComposite lists those of a
+    """The operators of a kept module, in the order in which MergeComposite lists the operators of a
     pattern."""
     names = [Node(c, lambda o: o, lambda e: e).overload for c in kept.calls]
     return "".join(f"{name}_" for name in names if name)

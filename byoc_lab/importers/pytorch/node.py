@@ -28,33 +28,33 @@ def module_path(node: Any) -> str:
 
 
 def module_stack(node: Any) -> dict[str, Any]:
-    """The modules that contain a call, outermost first: key, and (path, class)."""
+    """The modules that contain a call, outermost first, as pairs of key and (path, class)."""
     stack = node.meta.get("nn_module_stack") or {}
     return {key: entry for key, entry in stack.items() if key.startswith("L__self__")}
 
 
 def is_tensor_call(node: Any) -> bool:
-    """Whether a call computes tensors, not their sizes or a check."""
+    """Whether a call computes tensors; calls that compute sizes or check conditions do not."""
     value = node.meta.get("val")
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     return hasattr(first, "dtype")
 
 
 def place_of(node: Any) -> str:
-    """A call in messages and spans: its module's path and its name."""
+    """The description of a call in messages and spans: its module's path and its name."""
     path = module_path(node)
     return f"{path}/{node.name}" if path else str(node.name)
 
 
 def dtype_name(dtype: Any) -> str:
-    """Relay's name of a torch.dtype."""
+    """The name in Relay of a torch.dtype."""
     return str(dtype).removeprefix("torch.")
 
 
 class Node:
-    """The arguments of one call, by the names that the operator's schema has for them.
+    """The arguments of one call, by their names in the operator's schema.
 
-    typed: gives an expression its type. value: gives the expression of another call.
+    typed: infers the type of an expression. value: returns the expression for another call.
     """
 
     def __init__(self, node: Any, value: Callable[[Any], Any], typed: Callable[[Expr], Expr]):
@@ -72,7 +72,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """This call in messages."""
+        """The description of this call in messages."""
         return f"node {place_of(self.fx)!r}, operator {self.name}"
 
     def fail(self, reason: str) -> NoReturn:
@@ -101,7 +101,7 @@ class Node:
         return argument
 
     def tensor(self, name: str, dtype: str | None = None) -> Expr:
-        """An argument that is a tensor or a number, as an expression (of a data type)."""
+        """A tensor or number argument as an expression of the given data type."""
         given = self[name]
         if isinstance(given, Expr):
             own = self.dtype(name)
@@ -112,8 +112,8 @@ class Node:
         self.fail(f"argument {name} must be a tensor or a number, found {type(given).__name__}")
 
     def shape_of(self, value: Any) -> tuple[Any, ...]:
-        """The shape of a call's result; sizes known at run time only are symbolic, and equal if
-        PyTorch gives them one expression."""
+        """The shape of a call's result. Sizes known at run time only are symbolic; they are equal
+        if PyTorch has the same expression for them."""
         return tuple(self._size(n) for n in value.meta["val"].shape)
 
     def _size(self, size: Any) -> Any:
@@ -122,8 +122,8 @@ class Node:
         return self._sizes.setdefault(str(size), symbol(str(size)))
 
     def size_at_run_time(self, size: Any) -> Expr | None:
-        """One symbolic size, a vector of int64: an argument, or a size of one. None if it is
-        neither."""
+        """One symbolic size as an int64 vector, taken from an argument or from the shape of an
+        argument; None if neither contains it."""
         for given in self._arguments.values():
             for raw in given if isinstance(given, (list, tuple)) else [given]:
                 value = getattr(raw, "meta", {}).get("val")
@@ -164,7 +164,7 @@ class Node:
         return dtype_name(value.dtype) if hasattr(value, "dtype") else "int64"
 
     def reads(self, index: int) -> bool:
-        """Whether the program uses one of several results."""
+        """Whether the program uses the result at an index of several results."""
         return any(
             operator_name(u.target) == "getitem" and u.args[1] == index for u in self.fx.users
         )
@@ -209,7 +209,7 @@ def _bound(node: Any) -> dict[str, Any]:
 
 
 def pair(values: Any, count: int) -> list[int]:
-    """`count` numbers; a single one applies to all."""
+    """A list of `count` numbers; a single number is repeated."""
     found = [values] if isinstance(values, int) else list(values)
     return [int(n) for n in (found * count if len(found) == 1 else found)]
 

@@ -1,9 +1,9 @@
-"""The importer of modules of today's Relax: `from_relax`.
+"""The importer of Relax modules of the current TVM: `from_relax`.
 
     mod, params = byoc_lab.importers.relax.from_relax(relax_module)
 
-So whatever apache-tvm imports is a way in, too. TVM is imported on first use. Calls of operators
-are read by the definitions of operators in Relay (`from_relax` of `define_op`).
+So byoc_lab can also import every format that apache-tvm imports. TVM is imported on first use.
+Relay's operator definitions translate the calls (`from_relax` of `define_op`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def from_relax(
 ) -> tuple[IRModule, Params]:
     """A Relay module that computes what @main of a Relax module computes, and its parameters.
 
-    mod: a `tvm.ir.IRModule` of Relax, with any of its releases 0.26 and 0.27. Functions that a back
+    mod: a `tvm.ir.IRModule` with Relax functions, of TVM 0.26 or 0.27. Functions that a back
         end compiles (attribute Codegen) become external functions, composites stay composites.
-    params: arrays by function, {"main": [...]}, as `relax.frontend.detach_params` gives them: they
-        belong to the last parameters of the function. They are returned by name.
-    shape: shapes of parameters by name, for those with sizes that are known at run time only.
+    params: arrays by function, {"main": [...]}, as `relax.frontend.detach_params` returns them: the
+        values of the last parameters of the function. They are returned by name.
+    shape: shapes by name, for parameters with sizes that are known at run time only.
 
-    Raises ImporterError, naming the operator and the variable, for what Relay has no counterpart of
-    (TIR functions among it), and for a shape that is not known; ArgumentError if `mod` is no
-    module of Relax, and for parameters and shapes of another kind, or that it does not have;
-    MissingDependencyError without apache-tvm.
+    Raises ImporterError, with the operator and the variable, for an operator or function without a
+    counterpart in Relay (such as TIR functions) and for an unknown shape; ArgumentError if `mod` is
+    not a Relax module, if `params` or `shape` is malformed, or if it names a parameter that does
+    not exist; MissingDependencyError without apache-tvm.
     """
     from byoc_lab.importers.relax.convert import converted
 

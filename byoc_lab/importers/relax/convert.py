@@ -1,4 +1,4 @@
-"""Reading a Relax module: functions, bindings, types; definitions read calls of operators."""
+"""Reads a Relax module: functions, bindings and types. Operator definitions translate the calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def converted(
 
 
 def _check_kinds(params: Any, shape: Any) -> None:
-    """Raise ArgumentError for arguments that are not lists of arrays, and no shapes, by name."""
+    """Raise ArgumentError unless `params` maps names to lists of arrays, and `shape` names to
+    shapes."""
     if not _lists_by_name(params):
         raise ArgumentError(
             f'from_relax: params must be a dict such as {{"main": [array, ...]}}, found '
@@ -76,7 +77,7 @@ def _lists_by_name(given: Any) -> bool:
 
 
 def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
-    """With the sizes that are variables bound by the shapes of parameters."""
+    """The function with symbolic sizes bound to the given shapes of parameters."""
     values: dict[Any, int] = {}
     by_name = {name_of(p): p for p in mod[MAIN].params}
     for name, sizes in shape.items():
@@ -103,7 +104,7 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
 
 
 def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Params:
-    """The arrays of the last parameters of @main, by their names."""
+    """The arrays for the last parameters of @main, by parameter name."""
     unknown = [name for name in params if name != MAIN]
     if unknown:
         raise ArgumentError(f'from_relax: params must be of "main", found {", ".join(unknown)}')
@@ -129,7 +130,7 @@ def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Par
 
 
 def _relay_type(ty: Any, what: str) -> Type:
-    """A Relax type in Relay. Raises ImporterError for one with a size that is not known."""
+    """A Relax type in Relay. Raises ImporterError if a size is not known."""
     fields = getattr(ty, "fields", None)
     if fields is not None:
         return TupleType([_relay_type(field, what) for field in fields])
@@ -156,7 +157,8 @@ def _tensor_type(value: Any) -> TensorType:
 
 
 class _ModuleReader:
-    """Reads the functions that @main reaches; `made` has those that are global in Relay too."""
+    """Reads the functions that @main reaches; `made` holds the functions that are also global in
+    Relay."""
 
     def __init__(self, tvm: Any, mod: Any):
         self.tvm, self.relax, self.mod = tvm, tvm.relax, mod
@@ -164,7 +166,7 @@ class _ModuleReader:
         self._globals: dict[str, GlobalVar | Function] = {}
 
     def function(self, function: Any, outer: Mapping[Any, Any] | None = None) -> Function:
-        """A Relax function in Relay, with its attributes in Relay's words."""
+        """A Relax function in Relay, with the corresponding Relay attributes."""
         params = [Var(name_of(p), _relay_type(p.ty, f"%{name_of(p)}")) for p in function.params]
         values: dict[Any, Any] = dict(outer or {})
         values |= zip(function.params, params, strict=True)
@@ -175,8 +177,8 @@ class _ModuleReader:
         return made
 
     def global_function(self, gv: Any) -> Any:
-        """The callee for calls of a global function: a composite itself, any other function by
-        name."""
+        """The callee for calls of a global function: a composite function itself, or the name of
+        any other function."""
         name = str(gv.name_hint)
         if name in self._globals:
             return self._globals[name]
@@ -209,9 +211,10 @@ class _ModuleReader:
             raise ImporterError(f"%{name_of(binding.var)}: {error}") from error
 
     def _value(self, value: Any, values: dict[Any, Any]) -> Any:
-        """A Relax value in Relay; values other than tensors (a shape, a number) stay Relax's."""
+        """A Relax value in Relay; a value other than a tensor (a shape, a number) stays a Relax
+        value."""
         relax = self.relax
-        if isinstance(value, relax.Var):  # a DataflowVar too
+        if isinstance(value, relax.Var):  # includes DataflowVar
             return values[value]
         if isinstance(value, relax.Function):
             return self.function(value, values)
@@ -262,7 +265,7 @@ def _no_counterpart(name: str, call: Any) -> str:
 
 
 def _attributes(function: Any) -> dict[str, Any]:
-    """The Relay attributes for the back end and composite of a Relax function."""
+    """The Relay attributes for the back end and the composite name of a Relax function."""
     attrs = dict(function.attrs.items()) if function.attrs else {}
     found: dict[str, Any] = {}
     if "Codegen" in attrs:

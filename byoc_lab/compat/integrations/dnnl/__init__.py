@@ -1,9 +1,9 @@
 """DNNL under TVM's names: python/tvm/relay/op/contrib/dnnl.py of TVM 0.16.
 
-These functions offload what TVM does and no more, and have the rewrites of its integration that
-nothing is won by here: layouts that oneDNN prefers (`alter.py`), quantized chains in float32
-(`legalize_qnn.py`), strides of residual blocks (`resnet_v1.py`). `byoc_lab.backends.dnnl` has the
-same pipeline for all that byoc_lab offloads.
+These functions offload exactly the operators that TVM offloads. They include rewrites of TVM's
+integration that do not speed up byoc_lab's kernels: layouts that oneDNN prefers (`alter.py`),
+quantized chains in float32 (`legalize_qnn.py`), strides of residual blocks (`resnet_v1.py`).
+`byoc_lab.backends.dnnl` has the pipeline for all operators that byoc_lab offloads.
 """
 
 from __future__ import annotations
@@ -62,13 +62,14 @@ def partition_for_dnnl(
 ) -> IRModule:
     """`backends.dnnl.partition_for_dnnl` with the operators and chains that TVM offloads.
 
-    alter_layout: convolutions get the layouts that oneDNN prefers on this machine, with
-        layout_transforms around them, as TVM has it by default. Compiled regions choose layouts
-        for themselves and remove such transforms, so that nothing is won by it. It asks the DNNL
-        extension: NativeExtensionError where that is not built.
+    alter_layout: convert convolutions to the layouts that oneDNN prefers on this machine, with
+        layout_transforms around them; TVM does so by default. Compiled regions choose layouts
+        themselves and remove such transforms, so this does not make them faster. The DNNL extension
+        determines the layouts; without it, NativeExtensionError is raised.
     prune_subgraphs: regions without a compute-intensive operator go back to the host.
-    legalize_qnn: quantized chains get the form of TVM's integration, in float32 behind the
-        product, which may be one off. Compiled regions run such chains exactly as they are.
+    legalize_qnn: convert quantized chains to the form of TVM's integration, with float32 after the
+        product; results may differ by one. Compiled regions compute quantized chains exactly
+        without this.
     """
     passes: list[Pass] = [AlterConvLayout(), FoldConstant()] if alter_layout else []
     if legalize_qnn:
@@ -99,13 +100,13 @@ def make_dnnl_pattern(op_name: str, with_bias: bool, with_eltwise: str | None) -
 
 
 def make_conv_bias_sum_relu_pattern(conv_type: str, has_relu: bool = True) -> DFPattern:
-    """The pattern of a convolution, a bias, another tensor added, and relu if `has_relu`."""
+    """The pattern of a convolution, a bias, a sum with another tensor, and relu if `has_relu`."""
     activation = "nn.relu" if has_relu else None
     return Chain(conv_type, bias=True, sum=True, activation=activation).pattern(beyond_tvm=False)
 
 
 def make_dense_bias_sum_pattern() -> tuple[str, DFPattern]:
-    """Name and pattern of nn.dense, a bias, and another tensor added."""
+    """Name and pattern of nn.dense, a bias, and the addition of another tensor."""
     chain = Chain("nn.dense", bias=True, sum=True)
     return chain.name, chain.pattern(beyond_tvm=False)
 

@@ -1,11 +1,11 @@
 """The layouts that oneDNN prefers for convolutions, for AlterOpLayout.
 
-The names are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. Where TVM aborts (a network
-in NHWC) or writes a call that it cannot type (channels that do not fill their blocks, blocks in
-blocks), the convolution stays as it is.
+The names are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. A convolution stays unchanged
+if TVM aborts (a network in NHWC) or writes a call without a valid type (channels that do not fill
+their blocks, nested blocks).
 
-Compiled regions choose layouts for themselves, so `partition_for_dnnl` does this only on request:
-what oneDNN prefers differs between machines.
+Compiled regions choose layouts themselves, and oneDNN's preference depends on the machine, so
+`partition_for_dnnl` does this only on request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.ir.types import TensorType, Type
 
 Ints = list[int]
-DIRECT, TRANSPOSED = ("OI", "GOI"), ("IO", "OI", "GIO", "GOI")  # of a weight, before spatial axes
+# The axes of a weight before its spatial axes.
+DIRECT, TRANSPOSED = ("OI", "GOI"), ("IO", "OI", "GIO", "GOI")
 
 
 def get_shape(tensor: Any) -> tuple[Any, ...]:
@@ -53,10 +54,11 @@ def _tensor_type(tensor: Any) -> Any:
 
 
 def tag2layout(input_data: str, is_weight: bool = False, conv_type: str = "Conv1D") -> str:
-    """ "aBcd8b" in oneDNN's letters is "NCHW8c", or "OIHW8i" of a weight.
+    """Converts a oneDNN format tag to a layout: "aBcd8b" is "NCHW8c" for data, "OIHW8i" for a
+    weight.
 
-    A weight with one axis more has its groups in front. Raises AttributeValueError for letters that
-    a convolution of that type has not.
+    A weight with one axis more begins with the groups. Raises AttributeValueError for a letter
+    without an axis in a convolution of that type.
     """
     rank = int(conv_type[4])
     spatial = "DHW"[3 - rank :]
@@ -89,9 +91,10 @@ def get_optimal_layout_for_conv(
 ) -> str:
     """The layouts that oneDNN chooses for data, weight and result: "aBcd8b,ABcd8b8a,aBcd8b".
 
-    All but the layouts and the dtype are lists of integers as text, "1,16,6,6"; paddings are those
-    before, then those behind. Raises AttributeValueError for other layouts than NCHW and OIHW
-    (GOIHW, with fewer or more spatial axes), what oneDNN says for what is not a convolution.
+    All arguments except the layouts and the dtype are lists of integers as text, "1,16,6,6";
+    paddings are the padding before each axis, then after each axis. Raises AttributeValueError for
+    layouts other than NCHW and OIHW or GOIHW (with any number of spatial axes), and oneDNN's error
+    for an invalid convolution.
     """
     _check_layouts(data_layout, kernel_layout, DIRECT)
     weight, out, pads, steps, taps = map(
@@ -121,7 +124,7 @@ def get_optimal_layout_for_conv_transpose(
     groups: str,
     dtype: str,
 ) -> str:
-    """As `get_optimal_layout_for_conv` for a transposed convolution, its weight IOHW or OIHW."""
+    """Like `get_optimal_layout_for_conv`, for a transposed convolution; weight IOHW or OIHW."""
     _check_layouts(data_layout, kernel_layout, TRANSPOSED)
     weight, out, pads, more, steps, taps = map(
         _ints, (weight_shape, out_shape, paddings, output_paddings, strides, dilates)
@@ -170,14 +173,14 @@ def _check_layouts(data: str, kernel: str, channels: Sequence[str]) -> None:
 def alter_conv(
     attrs: Attrs, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
 ) -> Call | None:
-    """A convolution in the layouts that oneDNN chooses; an `FTVMAlterOpLayout`."""
+    """A convolution in the layouts that oneDNN chooses, as `FTVMAlterOpLayout`."""
     return _altered("", attrs, inputs, tinfos, out_type)
 
 
 def alter_conv_transpose(
     attrs: Attrs, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
 ) -> Call | None:
-    """A transposed convolution in the layouts that oneDNN chooses; an `FTVMAlterOpLayout`."""
+    """A transposed convolution in the layouts that oneDNN chooses, as `FTVMAlterOpLayout`."""
     return _altered("_transpose", attrs, inputs, tinfos, out_type)
 
 
@@ -221,7 +224,7 @@ def _fills(layout: str, axes: str, shape: Sequence[Any]) -> bool:
     """Whether a tensor with these axes fills the blocks of a layout."""
     try:
         wanted = Layout(layout)
-    except AttributeValueError:  # blocks in blocks, which Relay has no name for
+    except AttributeValueError:  # nested blocks, for which Relay has no name
         return False
     same = sorted(axes) == sorted(str(wanted.plain))
     return same and not any(n % (wanted.block_of(a) or 1) for a, n in zip(axes, shape, strict=True))

@@ -21,8 +21,8 @@ def legalize_pad_avg_pool(
     """Merge an nn.pad with zeros and the avg_pool2d after it into one avg_pool2d that counts its
     padding.
 
-    TVM writes a padding of 1 whatever was padded; here it is what was there, and anything but
-    zeros around the image is left alone.
+    TVM always writes a padding of 1; this function keeps the actual padding. If the padding is not
+    around the image, or not zero, the call is unchanged.
     """
     padded = inputs[0]
     if not (isinstance(padded, Call) and padded.is_op("nn.pad")) or any(attrs.padding):

@@ -8,9 +8,9 @@ point, (product + bias) requantized, clipped, cast, and perhaps summed with `oth
     real = real + (S_right / S_sum) * cast(other) + z
     cast(real)
 
-`patterns.pattern_table` knows both forms. This one ends with a cast, which truncates
-(TVM's DNNL kernels round there), so results may be one less than Relay's; nothing needs it to run
-on DNNL (`quantized.py`).
+`patterns.pattern_table` knows both forms. This form ends with a cast, which truncates (TVM's DNNL
+kernels round instead), so results may be one less than Relay's. DNNL also runs quantized chains
+without this conversion (`quantized.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from byoc_lab.relay.patterns import (
 from byoc_lab.relay.typing.infer import infer_expr
 
 NodeMap = dict[DFPattern, list[Expr]]
-# Scale and zero point of both sides and of the result, for a chain without a sum.
+# For a chain without a sum: scale and zero point of both summands and of the result.
 ONE, NONE = const(1.0, "float32"), const(0, "int32")
 NO_SUM = [ONE, NONE, const(0.0, "float32"), NONE, ONE, NONE]
 
@@ -46,11 +46,11 @@ NO_SUM = [ONE, NONE, const(0.0, "float32"), NONE, ONE, NONE]
 class LegalizeQnnOpForDnnl(DFPatternCallback):
     """product (, bias), requantize, clip, cast (, qnn.add, clip) -> product, float32, cast.
 
-    Four faults of TVM are fixed. It clips to [0, 255] whatever the bounds are; here they
-    are those of the clip. It multiplies by scales of channels as if these were the last axis. It
-    takes the zero point of the data off at the border too, where a convolution that pads must not:
-    such a chain is left alone. It drops the clip behind the sum, which is all right only where
-    the cast cuts to the same bounds: others are left alone.
+    Four bugs of TVM are fixed. (1) TVM always clips to [0, 255]; here the bounds of the clip are
+    used. (2) TVM multiplies per-channel scales as if the channels were the last axis. (3) TVM also
+    subtracts the zero point of the data in padded borders, which is wrong: a chain with such a
+    padding is unchanged. (4) TVM drops the clip after the sum, which is correct only if the cast
+    has the same bounds: other chains are unchanged.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
             - _real(in_zero)
             + _real(out_zero) * out_scale / in_scale
         )
-        # One zero for both: the pattern of such a chain (and TVM's) wants the very same node.
+        # One shared zero: the pattern of such a chain (also in TVM) requires the same node twice.
         zero = const(0, "int32")
         product = Call(root.op, [data, weight, zero, zero, ONE, ONE], root.attrs)
         real = _real(product) + _along_channels(shift, layout)
@@ -137,7 +137,7 @@ def _layouts(root: Call) -> tuple[str | None, str]:
 
 
 def _cuts_as_cast(last: Expr, dtype: str) -> bool:
-    """Whether a clip of integers limits to exactly the range of its dtype."""
+    """Whether the bounds of an integer clip equal the range of its dtype."""
     assert isinstance(last, Call) and last.attrs is not None
     limits = np.iinfo(dtype)
     return bool(last.attrs.a_min <= limits.min and last.attrs.a_max >= limits.max)
@@ -150,7 +150,7 @@ def _rank(expr: Expr) -> int:
 
 
 def _is_bias(added: Expr, layout: str) -> bool:
-    """Whether the addend of a product has axes of size 1 except for the channels."""
+    """Whether all axes of a product's addend except the channels have size 1."""
     ty = infer_expr(added).checked_type
     assert isinstance(ty, TensorType)
     channels = layout.index("C") - len(layout) + len(ty.shape)
@@ -159,14 +159,14 @@ def _is_bias(added: Expr, layout: str) -> bool:
 
 
 def _vector(bias: Expr, layout: str) -> Expr:
-    """A bias without the axes that are not its channels'."""
+    """A bias as a vector over the channels."""
     rank = _rank(bias)
     channels = layout.index("C") - len(layout) + rank
     return _call("squeeze", bias, axis=[n for n in range(rank) if n != channels])
 
 
 def _along_channels(numbers: Expr, layout: str) -> Expr:
-    """One number, or one for each channel, so that it broadcasts to a tensor in `layout`."""
+    """A scalar, or one value per channel, reshaped to broadcast to a tensor in `layout`."""
     behind = len(layout) - layout.index("C") - 1
     if _rank(numbers) == 0 or behind == 0:
         return numbers
@@ -174,7 +174,7 @@ def _along_channels(numbers: Expr, layout: str) -> Expr:
 
 
 class LegalizeQnn(PatternRewrite):
-    """Converts quantized chains to float32 after their product, as TVM's DNNL integration does."""
+    """Converts quantized chains to float32 after the product, as TVM's DNNL integration does."""
 
     reason = "TVM's DNNL kernels rescale in float32"
 
@@ -186,6 +186,6 @@ register_pass("LegalizeQnn", LegalizeQnn)
 
 
 def legalize_qnn_for_dnnl(mod: IRModule) -> IRModule:
-    """`mod` after LegalizeQnn, its new constants computed."""
+    """`mod` after LegalizeQnn, with its new constants folded."""
     with PassContext(opt_level=3):
         return Sequential([LegalizeQnn(), InferType(), FoldConstant()])(mod)

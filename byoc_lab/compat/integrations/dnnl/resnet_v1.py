@@ -1,19 +1,19 @@
-"""Moves the strides of a residual network's blocks to where they save most.
+"""Moves the strides of residual blocks to the earliest convolutions, which saves most work.
 
-The first block of a stage of ResNet v1 halves the image in its convolutions of 1 x 1, so that the
-block before it computes four times what is read. With c(k, s) for a convolution of k x k and
-stride s (a bias and relu behind it),
+The first block of a ResNet v1 stage halves the image in its 1 x 1 convolutions, so the block before
+it computes four times as many pixels as are read. With c(k, s) for a convolution of k x k and
+stride s (followed by a bias and relu),
 
     x -> c(1,1) -> c(3,1) -> c(1,1) + x -> c(1,2) -> c(3,1) -> c(1,1)
                                         \\-> c(1,2) ------------------> +
 
-becomes, the numbers being the same,
+becomes, with the same results,
 
     x -> c(1,1) -> c(3,2) -> c(1,1) + x[::2, ::2] -> c(1,1) -> c(3,1) -> c(1,1)
                                                   \\-> c(1,1) ----------------> +
 
-Source: name and result are those of python/tvm/relay/op/contrib/dnnl.py of TVM 0.16, which moves
-strides whatever the other attributes of the convolutions are.
+Source: python/tvm/relay/op/contrib/dnnl.py of TVM 0.16 (name and result), which moves strides
+without checking the other attributes of the convolutions.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ WINDOWS = (
     ((1, 1), None), ((3, 3), WHOLE), ((1, 1), WHOLE),
     ((1, 1), HALF), ((3, 3), None), ((1, 1), None), ((1, 1), HALF),
 )  # fmt: skip
-MOVED = {1: HALF, 3: WHOLE, 6: WHOLE}  # their new strides
-THINNED = (1, 2)  # what is computed at every second place now
-POINTS = (2, 3, 6)  # what must read a place of the image at a time
+MOVED = {1: HALF, 3: WHOLE, 6: WHOLE}  # {index: new stride}
+THINNED = (1, 2)  # now computed at every second pixel only
+POINTS = (2, 3, 6)  # 1 x 1 convolutions that must not pad
 
 
 class ResNetV1Rewrite(DFPatternCallback):
-    """Two residual blocks, the second one halving the image -> the first one halves it.
+    """Rewrites two residual blocks, the second of which halves the image, so that the first one
+    halves it.
 
-    Left alone are convolutions of 1 x 1 that pad, and biases that differ from place to place.
+    Blocks are unchanged if a 1 x 1 convolution has padding or a bias differs between pixels.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ def _pads(conv: Expr) -> bool:
 
 
 def _is_of_channels(bias: Expr, conv: Expr) -> bool:
-    """Whether a bias is the same at every place of the image that a convolution makes."""
+    """Whether the bias of a convolution is the same at every pixel."""
     if not bias.is_typed:
         return False
     attrs, shape = conv.attrs, bias.checked_type.shape  # type: ignore[attr-defined]
@@ -110,7 +111,7 @@ def _is_of_channels(bias: Expr, conv: Expr) -> bool:
 
 
 class RewriteResNetV1(PatternRewrite):
-    """The strides of a ResNet v1's stages move into the block before."""
+    """Moves the strides of ResNet v1 stages into the preceding block."""
 
     reason = "a block need not compute what the next one does not read"
 

@@ -1,1 +1,1 @@
-"""Operators that only scripts written for TVM use; found by discovery, as those of the core."""
+"""Operators that only scripts written for TVM use; found by discovery, like the core operators."""

@@ -23,7 +23,8 @@ TO_BATCH, TO_SPACE = "nn.space_to_batch_nd", "nn.batch_to_space_nd"
 
 
 def _check(op: str, attrs: AnyValue, x: TensorType, name: str) -> None:
-    """Raise TypeInferenceError unless blocks and pairs of numbers fit the spatial axes of `x`."""
+    """Raise TypeInferenceError unless the blocks and the (before, after) pairs fit the spatial axes
+    of `x`."""
     pairs = attrs[name]
     if len(attrs.block_shape) != len(pairs) or any(len(p) != 2 for p in pairs):
         fail(op, f"attribute {name} must be a (before, after) for each block: {pairs}")
@@ -51,7 +52,7 @@ def _pads(attrs: AnyValue, rank: int) -> list[tuple[int, int]]:
 
 
 def _to_batch_steps(attrs: AnyValue, shape: AnyValue) -> AnyValue:
-    """(shape in parts, order of the parts, shape of the result) for padded data of `shape`."""
+    """(split shape, order of the parts, shape of the result) for padded data of `shape`."""
     count = len(attrs.block_shape)
     parts, inner, outer = [shape[0]], [], []
     for n, (d, block) in enumerate(zip(shape[1:], attrs.block_shape, strict=False)):
@@ -116,7 +117,7 @@ def to_space_type(attrs: AnyValue, x: TensorType) -> Type:
 
 
 def _to_space_steps(attrs: AnyValue, shape: AnyValue) -> AnyValue:
-    """(shape in parts, order of the parts, shape before the crops) for data of `shape`."""
+    """(split shape, order of the parts, shape before the crops) for data of `shape`."""
     count = len(attrs.block_shape)
     parts = [*attrs.block_shape, shape[0] // prod(attrs.block_shape), *shape[1:]]
     order = [count]

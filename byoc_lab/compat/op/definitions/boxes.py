@@ -49,8 +49,8 @@ def prior_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _priors(attrs: AnyValue, height: int, width: int) -> np.ndarray:
-    """Boxes around the middle of each pixel: a square for each size, then the first size with each
-    ratio but the first."""
+    """Boxes around the centre of each pixel: a square for each size, then the first size with each
+    ratio except the first."""
     rows, columns = (
         (np.arange(n) + offset) * (step if step > 0 else 1 / n)
         for n, offset, step in zip((height, width), attrs.offsets, attrs.steps, strict=True)
@@ -122,8 +122,8 @@ def transform_relation(
 
 
 def _decoded(attrs: AnyValue, loc: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-    """The boxes for loc (N, B, 4): shift of the middle and log of the scaling of each anchor (B,
-    4)."""
+    """The boxes for loc (N, B, 4): the shift of the centre and the log of the scaling of each
+    anchor (B, 4)."""
     size, middle = anchor[:, 2:] - anchor[:, :2], (anchor[:, 2:] + anchor[:, :2]) / 2
     scaled = loc * np.array(attrs.variances, loc.dtype)
     center = scaled[..., :2] * size + middle
@@ -203,7 +203,7 @@ def proposal_type(attrs: AnyValue, p: TensorType, b: TensorType, info: TensorTyp
 
 
 def _anchor(ratio: float, scale: float, base: float) -> tuple[float, float, float, float]:
-    """The anchor of the first pixel; its sides are rounded before they are scaled."""
+    """The anchor of the first pixel; its side lengths are rounded before scaling."""
     middle = (base - 1) / 2
     width = floor(sqrt(floor(base * base / ratio)) + 0.5) * scale
     height = floor(width / scale * ratio + 0.5) * scale
@@ -246,7 +246,7 @@ def _proposed(
 def proposal_reference(
     attrs: AnyValue, prob: np.ndarray, delta: np.ndarray, info: np.ndarray
 ) -> np.ndarray:
-    """If too few boxes are left they are repeated, starting with the best."""
+    """If too few boxes remain, they are repeated from the best on."""
     batch, channels, height, width = prob.shape
     count = attrs.rpn_post_nms_top_n
     out = np.zeros((batch, count, 5), prob.dtype)

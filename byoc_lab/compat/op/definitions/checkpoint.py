@@ -1,4 +1,4 @@
-"""annotation.checkpoint: an identity that marks values which training recomputes."""
+"""annotation.checkpoint: an identity that marks values to be recomputed in training."""
 
 from __future__ import annotations
 

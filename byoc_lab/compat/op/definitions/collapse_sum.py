@@ -33,8 +33,8 @@ SUM = Op.get("sum").definition
 
 
 def _summed(run: Callable[..., AnyValue], x: AnyValue, rank: int, shape: Sequence[int]) -> AnyValue:
-    """`x` summed by `run(attrs, x)` over the axes that `shape` lacks or has with length 1, which
-    are kept with length 1."""
+    """`x` summed by `run(attrs, x)` over the axes that `shape` lacks or in which it has size 1; the
+    latter axes are kept with size 1."""
     spare = rank - len(shape)
     axes = [n for n in range(rank) if n < spare or shape[n - spare] == 1]
     return run(REDUCE_ATTRS.make({"axis": axes, "keepdims": True}), x) if axes else x
@@ -54,7 +54,7 @@ def _relax(R: AnyValue, x: AnyValue, shape: Sequence[int]) -> AnyValue:
 
 
 def like_relation(attrs: AnyValue, data: Type | None, like: Type | None) -> Types:
-    """The type of collapse_type, which must broadcast to data."""
+    """The type of collapse_type, whose shape must broadcast to the shape of data."""
     x, narrow = tensors(LIKE, "data collapse_type", data, like)
     if x is not None and narrow is not None:
         if x.dtype != narrow.dtype:
@@ -77,8 +77,8 @@ define_op(
 
 
 def to_type(attrs: AnyValue, x: TensorType, lengths: TensorType) -> Type:
-    """data in the shape of the attribute; in unknown sizes if that is None, one for each element
-    of argument shape."""
+    """The shape is the attribute; if it is None, each element of the argument `shape` gives one
+    unknown size."""
     need_rank(TO, "shape", lengths, 1)
     rank = lengths.shape[0]
     if isinstance(rank, Unknown):
@@ -107,8 +107,9 @@ define_op(
 
 @builds(TO)
 def collapse_sum_to(data: Expr, shape: Expr | Sequence[int]) -> Call:
-    """data summed to `shape`: numbers, or a tensor of them, whose sizes the type knows only if it
-    is a constant. Raises ArgumentError for a constant that is not one-dimensional."""
+    """data summed to `shape`: a list of numbers, or a tensor. The result type has the sizes only if
+    `shape` is a list or a constant. Raises ArgumentError for a constant that is not
+    one-dimensional."""
     given = shape if isinstance(shape, Expr) else const(list(shape), "int32")
     known = given.numpy() if isinstance(given, Constant) else None
     if known is not None and known.ndim != 1:

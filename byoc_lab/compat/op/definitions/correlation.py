@@ -87,7 +87,7 @@ def correlation_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.n
             first, second = window(left, y, x), window(right, y + down, x + across)
             terms = first * second if attrs.is_multiply else np.abs(first - second)
             out[:, index] += terms.sum(axis=1)
-    return (out / (k * k * a.shape[1])).astype(a.dtype)  # of integers truncated, as in TVM
+    return (out / (k * k * a.shape[1])).astype(a.dtype)  # integer means are truncated, as in TVM
 
 
 CORRELATION_ATTRS = AttrsType(

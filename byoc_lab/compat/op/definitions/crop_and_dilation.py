@@ -77,7 +77,8 @@ def crop_relation(
 def crop_reference(
     attrs: AnyValue, data: np.ndarray, boxes: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """Pixels outside the image have the extrapolation value; a length of 1 samples the middle."""
+    """Pixels outside the image have the extrapolation value; a crop size of 1 samples the
+    middle."""
     order = positions(CROP, "layout", attrs.layout, "NCHW")
     images = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
     mode, (height, width) = "tf_crop_and_resize", attrs.crop_size
@@ -138,7 +139,7 @@ DILATION = "image.dilation2d"
 
 
 class _Window:
-    """The attributes of dilation2d under the names that framework/windows.py reads."""
+    """The attributes of dilation2d under the names used in framework/windows.py."""
 
     def __init__(self, attrs: AnyValue):
         self.strides, self.padding, self.dilation = attrs.strides, attrs.padding, attrs.dilations

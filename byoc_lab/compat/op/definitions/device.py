@@ -22,7 +22,8 @@ def _device(value: AnyValue) -> Attrs:
 
 
 def _devices(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """Replaces device names and TVM devices by virtual devices. Raises ValueError for others."""
+    """Replaces device names and TVM devices by virtual devices. Raises ValueError for other
+    objects."""
     is_device = {name: name.endswith("virtual_device") for name in values}
     return {n: virtual_device(v) if is_device[n] else v for n, v in values.items()}
 

@@ -1,4 +1,4 @@
-"""nn.dilate: inserts elements between those of a tensor.
+"""nn.dilate: inserts constant elements between the elements of a tensor.
 
 Source: `DilateRel` of TVM 0.16.
 """
@@ -28,7 +28,7 @@ from byoc_lab.relay.op.framework.relax_types import by_topi
 
 
 def dilate_type(attrs: AnyValue, x: TensorType) -> Type:
-    """An axis of n elements becomes one of (n - 1) * stride + 1."""
+    """An axis of size n becomes an axis of size (n - 1) * stride + 1."""
     op = "nn.dilate"
     need_length(op, "strides", attrs.strides, len(x.shape))
     need_positive(op, attrs, "strides")

@@ -1,4 +1,4 @@
-"""Functions that TVM approximates, which the pass FastMath creates: fast_exp, fast_tanh, ..."""
+"""Approximations of functions, created by the pass FastMath: fast_exp, fast_tanh, ..."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def nll_reference(
 def _nll_relax(
     R: AnyValue, attrs: AnyValue, x: AnyValue, targets: AnyValue, weights: AnyValue
 ) -> AnyValue:
-    if is_empty(targets):  # TVM leaves a sum of nothing unset
+    if is_empty(targets):  # TVM leaves an empty sum uninitialized
         return scalar(np.nan if attrs.reduction == "mean" else 0.0, dtype_of(x))
     return R.nn.nll_loss(x, targets, weights, attrs.reduction, attrs.ignore_index)
 

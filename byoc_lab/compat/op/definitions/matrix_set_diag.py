@@ -1,4 +1,4 @@
-"""matrix_set_diag: matrices with other diagonals.
+"""matrix_set_diag: replaces diagonals of matrices.
 
 Source: `MatrixSetDiagRel` of TVM 0.16.
 """
@@ -29,7 +29,8 @@ DIAGONAL = "matrix_set_diag"
 
 
 def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | None) -> Types:
-    """data (..., H, W) and diagonal (..., k2 - k1 + 1, longest), one diagonal without that axis."""
+    """data (..., H, W) and diagonal (..., k2 - k1 + 1, longest); for a single diagonal, without the
+    axis k2 - k1 + 1."""
     x, d = tensors(DIAGONAL, "data diagonal", data, diagonal)
     if attrs.k2 < attrs.k1:
         fail(DIAGONAL, f"attribute k2={attrs.k2} must not be less than k1={attrs.k1}")
@@ -66,7 +67,7 @@ def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray)
 
 
 def _diagonals(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """Sets the attributes that follow from `k` and `align`."""
+    """Derives the attributes from `k` and `align`."""
     k, align = values["k"], values["align"]
     ends = (k,) if isinstance(k, int) else k
     return {

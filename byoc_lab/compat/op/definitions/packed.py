@@ -1,5 +1,5 @@
 """Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
-contrib_dense_pack. They compute what nn.conv2d and nn.dense do, on blocked layouts.
+contrib_dense_pack. They compute the same as nn.conv2d and nn.dense.
 
 Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 """
@@ -29,7 +29,7 @@ CONV: OpDef = Op.get("nn.conv2d").definition
 
 
 def _plain(attrs: AnyValue) -> tuple[Attrs, str]:
-    """The attributes of the plain convolution, and the layout of the result."""
+    """The attributes of the equivalent plain convolution, and the layout of the result."""
     result = attrs.out_layout or attrs.data_layout
     data, kernel = plain_layout(attrs.data_layout), plain_layout(attrs.kernel_layout)
     return attrs.replace(data_layout=data, kernel_layout=kernel, out_layout=""), result

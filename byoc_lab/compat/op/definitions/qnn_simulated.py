@@ -35,7 +35,8 @@ ATTRS = {
 
 
 def _broadcast_vector(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
-    """A Relax vector reshaped to broadcast along one axis; one of length 1 broadcasts anyway."""
+    """A Relax vector reshaped to broadcast along one axis; a vector of size 1 broadcasts
+    unchanged."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
 
 
@@ -54,7 +55,8 @@ def _simulated(name: str, direction: str, doc: str) -> None:
     names = f"data {direction}_dtype {side}_scale {side}_zero_point"
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """float32 data, the code of a dtype, vectors of one element or one element per channel."""
+        """float32 data, the code of a dtype, and vectors with one element in total or one per
+        channel."""
         operands = tensors(op, names, *types)
         x, code, *vectors = operands
         if code is not None and (code.shape or code.dtype != "int32"):

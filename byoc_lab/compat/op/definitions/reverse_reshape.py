@@ -1,4 +1,4 @@
-"""contrib_reverse_reshape: reshape, read from the right.
+"""contrib_reverse_reshape: reshape with shapes read from the right.
 
 Source: `ReverseReshapeRel` of TVM 0.16.
 """
@@ -24,7 +24,7 @@ from byoc_lab.relay.op.tensor.shape import reshaped
 
 
 def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim, ...]:
-    """As `reshaped`, with both lists read from the right; supports only 0, -1 and -3."""
+    """Like `reshaped`, with both shapes read from the right; supports only 0, -1 and -3."""
     other = [n for n in newshape if n < 0 and n not in (-1, -3)]
     if other:
         fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
@@ -32,7 +32,7 @@ def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim
 
 
 def reverse_reshape_type(attrs: AnyValue, x: TensorType) -> Type:
-    """The shape `reversed_reshape`, the dtype of data."""
+    """The shape from `reversed_reshape`, the dtype of data."""
     return TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
 
 

@@ -38,7 +38,8 @@ from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
 
 
 def mask_relation(attrs: AnyValue, data: Type | None, lengths: Type | None) -> Types:
-    """data with time along `axis` (0 or 1), batch on the other; one length per batch element."""
+    """data has time on `axis` (0 or 1) and the batch on the other axis; one sequence length per
+    batch element."""
     op = "sequence_mask"
     x, n = tensors(op, "data valid_length", data, lengths)
     if attrs.axis not in (0, 1):
@@ -136,7 +137,8 @@ define_op(
 
 
 def search_relation(attrs: AnyValue, ordered: Type | None, values: Type | None) -> Types:
-    """A vector, or as many rows as values has; the shape of values, of the attribute's dtype."""
+    """The sequence is a vector, or has as many rows as values; the result has the shape of values
+    and the attribute's dtype."""
     op = "searchsorted"
     s, v = tensors(op, "sorted_sequence values", ordered, values)
     if attrs.dtype not in ("int32", "int64"):
@@ -183,7 +185,7 @@ define_op(
 
 
 def invert_type(attrs: AnyValue, x: TensorType) -> Type:
-    """A vector of integers; the result has the type of data."""
+    """data is an integer vector; the result has the same type."""
     need_rank("invert_permutation", "data", x, 1)
     need_integers("invert_permutation", "data", x)
     return x

@@ -1,4 +1,4 @@
-"""vision.yolo_reorg: pixels moved into channels, in the networks of Darknet.
+"""vision.yolo_reorg: moves pixels into channels, for Darknet networks.
 
 Source: `YoloReorgRel` of TVM 0.16.
 """
@@ -50,10 +50,10 @@ def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _reorg_steps(stride: int, shape: AnyValue) -> tuple[tuple[int, ...], ...]:
-    """(shape in parts, order of the parts, shape of the result).
+    """(split shape, order of the parts, shape of the result).
 
     Darknet reads the data in place as C / stride**2 channels that are `stride` times as high and
-    wide, and gathers every stride-th pixel of these into a channel of its own.
+    wide, and gathers every stride-th pixel of these channels into a separate channel.
     """
     n, c, h, w = shape
     large = (n, c // stride**2, h, stride, w, stride)

@@ -1,1 +1,1 @@
-"""Passes on the functions of other compilers, as TVM's CUTLASS and Collage use them."""
+"""Passes on functions of external compilers, as used by TVM's CUTLASS and Collage."""

@@ -17,10 +17,11 @@ from byoc_lab.relay.ir.visit import applied, rebuild, substitute
 class InlineCompilerFunctionsBoundTo(ModulePass):
     """Inline chosen external functions, and the composite functions inside them.
 
-    `@a_0(%x)` -> the body of `@a_0` with `%x` for its parameter. Calls of composite functions in it
-    are inlined as well, so that nothing is left of the partition. The functions are removed.
+    `@a_0(%x)` -> the body of `@a_0` with `%x` for its parameter. Calls of composite functions in
+    the body are inlined as well, so the whole partition is undone. The functions are removed.
 
-    Raises PassError for a function without Compiler, and for a closure that is not composite.
+    Raises PassError for a function without the attribute Compiler, and for a closure that is not
+    composite.
 
     Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
     """
@@ -61,7 +62,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
 
 
 def _without_composites(func: Function, name: str, copies: list[dict[Expr, Expr]]) -> Function:
-    """`func` with its composite functions inlined. `copies` receives the copies that this makes."""
+    """`func` with its composite functions inlined. `copies` receives the copied nodes."""
     if "Compiler" not in func.attrs:
         raise PassError(f"@{name} has no Compiler, so it is not an external function to inline")
 

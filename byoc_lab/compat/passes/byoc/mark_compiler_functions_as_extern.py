@@ -13,7 +13,7 @@ class MarkCompilerFunctionsAsExtern(ModulePass):
     """Declare functions that another compiler has compiled.
 
     `def @a_0(%p, Compiler="A", global_symbol="a_0", ...)` -> `def @a_0(%p, Extern=1)`. The body
-    stays, but is not used any more. For code generators that run as a pass.
+    stays, but is no longer used. For code generators that run as a pass.
 
     Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
     """

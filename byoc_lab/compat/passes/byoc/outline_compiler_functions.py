@@ -1,4 +1,5 @@
-"""OutlineCompilerFunctionsWithExistingGlobalSymbols: closures of other compilers become global."""
+"""OutlineCompilerFunctionsWithExistingGlobalSymbols: makes closures of external compilers global
+functions."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
-    """Make closures of other compilers global functions.
+    """Make closures of external compilers global functions.
 
-    `fn (%p, Compiler="A", global_symbol="a_0") { abs(%p) }(%x)` -> `@a_0(%x)`. A closure that a
-    `let` binds is treated as if it stood at each use of the variable. Functions with the same
+    `fn (%p, Compiler="A", global_symbol="a_0") { abs(%p) }(%x)` -> `@a_0(%x)`. A closure bound by a
+    `let` is treated as if it were written at each use of the variable. Functions with the same
     symbol count as one function. The inverse of Inline, for functions that have a symbol.
 
     Raises PassError for a closure without a global_symbol.
@@ -52,7 +53,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             )
 
         def drop_let(pre: Any, post: Any) -> Expr | None:
-            # The closure has replaced the variable everywhere, at its binding too.
+            # The closure has replaced the variable everywhere, including its binding.
             return post.body if isinstance(pre, Let) and not isinstance(post.var, Var) else None
 
         def outline(pre: Any, post: Any) -> Expr | None:
@@ -68,7 +69,8 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
 
 
 def has_compiler(expr: Expr, compiler_filter: str) -> bool:
-    """Whether `expr` is a function for another compiler: for this one, if one is named."""
+    """Whether `expr` is a function for an external compiler; if a compiler is named, for that
+    compiler."""
     if not isinstance(expr, Function) or "Compiler" not in expr.attrs:
         return False
     return not compiler_filter or expr.attrs["Compiler"] == compiler_filter

@@ -1,1 +1,1 @@
-"""Passes that fuse operators, inline functions, or take them apart."""
+"""Passes that fuse operators, or inline or extract functions."""

@@ -1,4 +1,4 @@
-"""DefuseOps: calls of inline functions become the functions' bodies."""
+"""DefuseOps: replaces calls of inline functions by the functions' bodies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from byoc_lab.relay.ir.visit import applied
 
 
 class DefuseOps(FunctionPass):
-    """Calls of inline functions become the functions' bodies.
+    """Replaces calls of inline functions by the functions' bodies.
 
-    `fn (%p) { nn.relu(%p) }(%x)` -> `nn.relu(%x)`, whatever attributes the function has. Calls of
-    global functions are left alone. The reverse of fusing, and of MergeComposite.
+    `fn (%p) { nn.relu(%p) }(%x)` -> `nn.relu(%x)`, regardless of the function's attributes. Calls
+    of global functions are unchanged. The reverse of fusing, and of MergeComposite.
 
-    Source: src/relay/transforms/defuse_ops.cc of TVM 0.16 (which replaces parameters by name, and
-    refuses functions in which two share one; here they are told apart by identity).
+    Source: src/relay/transforms/defuse_ops.cc of TVM 0.16 (which replaces parameters by name and
+    refuses functions with two parameters of the same name; here parameters are distinguished by
+    identity).
     """
 
     opt_level = 3

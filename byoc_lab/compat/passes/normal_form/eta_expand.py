@@ -18,12 +18,12 @@ PARAMETER = "eta_expand_param"
 
 
 class EtaExpand(ModulePass):
-    """Constructors and global functions that stand as values become functions.
+    """Replaces constructors and global functions used as values by functions.
 
-    `@map(Cons, %xs)` -> `@map(fn [A](%p: A, %q: List[A]) { Cons(%p, %q) }, %xs)`. A constructor
-    that is called stays as it is; of global functions also the called ones are wrapped, as in TVM.
+    `@map(Cons, %xs)` -> `@map(fn [A](%p: A, %q: List[A]) { Cons(%p, %q) }, %xs)`. A called
+    constructor is unchanged; a global function is also wrapped if it is called, as in TVM.
 
-    Raises PassError when it is neither. What is new in the result has no types yet.
+    Raises PassError if neither option is set. New nodes have no types yet.
 
     Source: src/relay/transforms/eta_expand.cc of TVM 0.16.
     """
@@ -41,7 +41,7 @@ class EtaExpand(ModulePass):
                 "expand_global_var=True"
             )
         out = mod.copy()
-        wrapped: dict[Any, Function] = {}  # one function for each constructor and global function
+        wrapped: dict[Any, Function] = {}  # one function per constructor or global function
         for gv, func in mod.functions.items():
             with rewriting(func, gv.name_hint):
                 out.functions[gv] = self._expand(func, mod, wrapped)
@@ -83,7 +83,7 @@ class EtaExpand(ModulePass):
 
 
 def _constructors_as_values(func: Function) -> set[Expr]:
-    """The constructors that `func` mentions elsewhere than as a callee."""
+    """The constructors that `func` uses other than as a callee."""
     found: set[Expr] = set()
     for node in post_order(func):
         below = node.args if isinstance(node, Call) else node.parts()

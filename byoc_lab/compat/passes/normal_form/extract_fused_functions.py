@@ -1,4 +1,4 @@
-"""ExtractFusedFunctions: a module of nothing but the functions that FuseOps makes of @main."""
+"""ExtractFusedFunctions: a module with only the functions that FuseOps creates from @main."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ExtractFusedFunctions(Sequential):
-    """A module of nothing but the functions that FuseOps makes of @main.
+    """A module with only the functions that FuseOps creates from @main.
 
-    Each is named after its structural hash, so that equal ones are one. For tuning and for
-    counting: what different kernels does a network need?
+    Each function is named after its structural hash, so equal functions become one. Used for
+    tuning, and to count the different kernels of a network.
 
     Source: src/relay/analysis/extract_fused_functions.cc of TVM 0.16.
     """
@@ -50,5 +50,6 @@ def _is_primitive(func: Function) -> bool:
 
 
 def extract_fused_functions(mod: IRModule) -> dict[GlobalVar, Function]:
-    """The different functions that FuseOps makes of @main, by variables named after their hash."""
+    """The distinct functions that FuseOps creates from @main, keyed by variables named after their
+    hash."""
     return dict(ExtractFusedFunctions()(mod).functions)

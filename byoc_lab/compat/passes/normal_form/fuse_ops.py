@@ -1,4 +1,4 @@
-"""FuseOps: operators that run as one become a function that is called in their place."""
+"""FuseOps: moves operators that run as one kernel into a function that is called in their place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 
-# Operators that only reshape numbers; a function of these alone is marked.
+# Operators that only reshape; a function with only these is marked.
 RESHAPES = (
     "reshape", "squeeze", "expand_dims", "nn.batch_flatten", "contrib_reverse_reshape",
     "dyn.reshape", "dyn.squeeze",
@@ -23,17 +23,19 @@ MAX_NODES = 256
 
 
 class FuseOps(FunctionPass):
-    """Operators that run as one become a function that is called in their place.
+    """Moves operators that run as one kernel into a function that is called in their place.
 
     `nn.relu(add(%x, %y))` -> `fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)`. Every
-    operator ends up in such a function, if only by itself, qnn's too; which go together is in
-    `fusion_groups.py`. Left alone: what is Primitive already, functions of other compilers,
-    operators that compute nothing (on_device), tuples that nothing is fused with, calls of
-    functions. `annotation.stop_fusion` keeps what it marks apart from its users, and goes.
+    operator, including qnn operators, becomes part of such a function, possibly alone;
+    `fusion_groups.py` forms the groups. Unchanged: functions that are already Primitive, functions
+    of external compilers, operators that compute nothing (on_device), tuples with which nothing is
+    fused, calls of functions. `annotation.stop_fusion` prevents the fusion of its operand with
+    users; it is removed.
 
-    fuse_opt_level: 0 fuses nothing, so that every operator is a function; -1 takes the level of the
-    PassContext. Its settings "relay.FuseOps.max_depth" (most nodes in a function, 256) and
-    "relay.FuseOps.link_params" (whether constants stay inside) count as well.
+    fuse_opt_level: 0 fuses nothing, so every operator becomes a separate function; -1 means the
+    level of the PassContext. The PassContext's settings "relay.FuseOps.max_depth" (maximum number
+    of nodes per function, 256) and "relay.FuseOps.link_params" (whether constants stay inside) also
+    apply.
 
     Source: src/relay/transforms/fuse_ops.cc of TVM 0.16.
     """
@@ -53,12 +55,12 @@ class FuseOps(FunctionPass):
 
 
 class _Fuser:
-    """Makes the functions of one global function."""
+    """Creates the fused functions of one global function."""
 
     def __init__(self, nodes: dict[Expr, Node], keeps_constants: bool):
         self.nodes = nodes
         self.keeps_constants = keeps_constants
-        self.params: dict[Node, dict[Expr, Var]] = {}  # by group, then by argument
+        self.params: dict[Node, dict[Expr, Var]] = {}  # {group: {argument: parameter}}
         self.memo: dict[Expr, Expr] = {}
 
     def run(self, func: Function) -> Function:
@@ -113,14 +115,15 @@ class _Fuser:
 
 
 def _computes(op: Expr) -> bool:
-    """Whether a node is an operator to run; a qnn operator counts, since it represents others."""
+    """Whether a node is an operator to run; a qnn operator counts, because it represents other
+    operators."""
     if not isinstance(op, Op):
         return False
     return not op.get_attr("TNonComputational") or op.get_attr("FTVMQnnCanonicalize") is not None
 
 
 def _attributes(body: Expr) -> dict[str, int]:
-    """The attributes of a function: it computes, or it only takes a field; it only reshapes."""
+    """The attributes of a fused function: whether it computes, and whether it only reshapes."""
     nodes = list(post_order(body))
     calls = [n.op_name for n in nodes if isinstance(n, Call)]
     tensors = all(isinstance(n.type_annotation, TensorType) for n in nodes if isinstance(n, Var))
@@ -141,7 +144,7 @@ def _unmarked(value: Expr) -> Expr:
 
 
 def _is_open(node: Expr) -> bool:
-    """Whether the body of a node is fused: not for functions that another compiler handles."""
+    """Whether the body of a function is fused: not if an external compiler handles it."""
     closed = isinstance(node, Function) and (
         node.attrs.get("Primitive") or "Compiler" in node.attrs
     )

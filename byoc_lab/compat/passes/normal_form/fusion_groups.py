@@ -1,11 +1,11 @@
-"""Groups of operators that run as one: FuseOps makes a function of each group.
+"""Groups of operators that run as one kernel: FuseOps creates a function for each group.
 
-A value is fused with its post-dominator, the first node that everything made of the value flows
-into, if all nodes on the way may be fused (so both arms of a diamond join or neither does). How
-each operator may be fused is its `OpPattern`; not at all where its result has a shape that only
-the numbers in an argument say. Three rounds: convolutions and the like with the element-wise
-operators behind them; then injective operators with each other; then what feeds a tuple that was
-fused into something.
+A value is fused with its post-dominator, the first node on all paths from the value to the result,
+if all nodes on these paths may be fused (so both arms of a diamond are fused, or neither). The
+`OpPattern` of an operator determines how it may be fused; an operator whose result shape depends on
+the values of an argument is not fused. Three phases: convolutions and similar operators with the
+element-wise operators after them; then injective operators with each other; then the operands of
+tuples that were fused.
 
 Source: src/relay/analysis/graph_partitioner.cc and src/relay/transforms/fuse_ops.cc of TVM 0.16.
 """
@@ -23,19 +23,20 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 REDUCE, ANCHOR, TUPLE = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE, OpPattern.TUPLE
 OPAQUE = OpPattern.OPAQUE
-# Scalars of these dtypes are written into the code of the function that uses them.
+# Scalars of these dtypes are written into the code of the fused function.
 _INLINE_DTYPES = ("int32", "int64", "float32", "float64", "bool")
 
 
 @dataclass(eq=False)
 class Node:
-    """A value, and who uses it how.
+    """A value, its users, and the state of its fusion.
 
-    escapes: it is also needed where nothing is fused: a result, a branch, a let. users: each with
-    how the edge may be fused. dominator: the node that all users lead to, `depth` steps from the
-    end, and over_path, the least fusable pattern on the way. parent: the node that this one's
-    group was joined to, None for the node that stands for its group; pattern, size and anchored
-    (whether a convolution or the like is in it) are of the group then.
+    escapes: the value is also used where nothing is fused (a result, a branch, a let). users: each
+    with the pattern of the edge. dominator: the immediate post-dominator; depth: its distance from
+    the end; over_path: the least fusable pattern on the paths to it. parent: the node into whose
+    group this node's group was merged, None for the representative of a group. The pattern, size
+    and anchored (whether it contains a convolution or similar operator) of a representative
+    describe the whole group.
     """
 
     expr: Expr
@@ -56,15 +57,15 @@ class Node:
         while last.parent is not None:
             last = last.parent
         node = self
-        while node.parent is not None:  # the next question is answered at once
+        while node.parent is not None:  # path compression: later lookups take one step
             node.parent, node = last, node.parent
         return last
 
 
 def fusion_groups(func: Function, opt_level: int, max_depth: int) -> dict[Expr, Node]:
-    """A node for each value in `func`; nodes of one group have the same `node.group`.
+    """A Node for each value in `func`; nodes of one group have the same `node.group`.
 
-    opt_level: nothing is fused at level 0. max_depth: a group has at most this many nodes.
+    opt_level: level 0 disables fusion. max_depth: the maximum number of nodes per group.
     """
     nodes = _graph(func)
     if opt_level > 0:
@@ -134,7 +135,7 @@ def _add_call(nodes: dict[Expr, Node], node: Node, call: Call) -> None:
     for arg in call.args:
         edge = node.pattern
         ty = arg.checked_type
-        # A broadcast over an argument of the result's own shape is element-wise for it.
+        # For an argument with the shape of the result, a broadcast operator is element-wise.
         if edge == BROADCAST and isinstance(ty, TensorType) and isinstance(result, TensorType):
             edge = ELEMWISE if ty.shape == result.shape else edge
         if arg in nodes:
@@ -142,7 +143,7 @@ def _add_call(nodes: dict[Expr, Node], node: Node, call: Call) -> None:
 
 
 def _is_dynamic(ty: Type) -> bool:
-    """Whether the shape of a tensor, or of one in a tuple, is not known."""
+    """Whether the shape of a tensor, or of a tensor in a tuple, is unknown."""
     if isinstance(ty, TupleType):
         return any(map(_is_dynamic, ty.fields))
     return isinstance(ty, TensorType) and not ty.is_static
@@ -152,7 +153,7 @@ def _is_dynamic(ty: Type) -> bool:
 
 
 def _find_dominator(node: Node) -> None:
-    """Find the node that all paths from `node` pass; the dominators of its users are known."""
+    """Find the node on all paths from `node`; the dominators of its users are known."""
     if node.escapes or not node.users:
         return
     (dominator, worst), *others = node.users
@@ -166,7 +167,8 @@ def _find_dominator(node: Node) -> None:
 
 
 def _meet(a: Node | None, b: Node | None) -> tuple[Node | None, OpPattern]:
-    """The first node that both lead to, if there is one, and the worst pattern on the way there."""
+    """The first common post-dominator of two nodes, or None, and the least fusable pattern on the
+    paths to it."""
     worst = ELEMWISE
     while a is not b:
         if a is None or b is None:
@@ -183,12 +185,13 @@ def _meet(a: Node | None, b: Node | None) -> tuple[Node | None, OpPattern]:
 
 
 def _fuse(node: Node, phase: int, max_depth: int) -> None:
-    """Join `node`, and all on the way, to its dominator, if this is the phase for it."""
+    """Merge `node`, and all nodes on the paths to its dominator, if this is the phase for it."""
     sink, own = node.dominator, node.pattern
     if own == OPAQUE or sink is None or _too_many(node, sink, max_depth):
         return
     if phase == 2:
-        # The operands of a tuple that was fused into an injective operator are fused there.
+        # The operands of a tuple that was fused into an injective operator are fused with that
+        # operator.
         inside = sink.pattern == TUPLE and sink.group.pattern <= INJECTIVE
         if own <= INJECTIVE and inside and _all_on_the_way(node, sink, _is_injective):
             _join(node, sink)
@@ -220,7 +223,8 @@ def _takes_simple(pattern: OpPattern, at_end: bool) -> bool:
 
 
 def _all_on_the_way(source: Node, sink: Node, fits: Callable[[OpPattern, bool], bool]) -> bool:
-    """Whether the groups of all nodes between `source` and `sink`, and of that, fit."""
+    """Whether the groups of all nodes between `source` and `sink`, and the group of `sink`, satisfy
+    `fits`."""
     seen: set[Node] = set()
     todo = [user for user, _ in source.users]
     while todo:
@@ -236,9 +240,10 @@ def _all_on_the_way(source: Node, sink: Node, fits: Callable[[OpPattern, bool], 
 
 
 def _too_many(source: Node, sink: Node, max_depth: int) -> bool:
-    """Whether the group of `sink` would have too many nodes with those that lead to it.
+    """Whether merging the paths to `sink` into its group would exceed the maximum number of nodes.
 
-    As in TVM each node on the way counts as many as its own group had when it last stood for it.
+    As in TVM, each node on a path counts with the size of its group when it was last the
+    representative.
     """
     count = sink.group.size
     seen: set[Node] = set()
@@ -253,7 +258,7 @@ def _too_many(source: Node, sink: Node, max_depth: int) -> bool:
 
 
 def _join(source: Node, sink: Node) -> None:
-    """One group of `source`, `sink` and all between them."""
+    """Merge `source`, `sink` and all nodes between them into one group."""
     seen: set[Node] = set()
     todo = [source]
     while todo:

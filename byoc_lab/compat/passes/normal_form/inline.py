@@ -19,12 +19,11 @@ class Inline(ModulePass):
 
     `@f(%x)` with `def @f(%p, Inline=1) { abs(%p) }` -> `abs(%x)`. A function of another compiler
     becomes a closure that is called in place, `fn (%p, Compiler="A", ...) { abs(%p) }(%x)`, and so
-    does one that is used as a value. Only functions that mention no global function themselves are
-    inlined, after what they call was inlined into them; recursive ones, and those that nobody
-    calls, stay.
+    does one that is used as a value. A function is inlined only if it refers to no global function
+    after its own callees were inlined; recursive functions and functions without a call stay.
 
-    Source: src/relay/transforms/inline.cc of TVM 0.16, which fails on a function that one other
-    calls twice, or uses as a value; here both are inlined."""
+    Source: src/relay/transforms/inline.cc of TVM 0.16, which fails if another function calls the
+    function twice, or uses it as a value; here both cases are inlined."""
 
     opt_level = 1
 
@@ -60,7 +59,7 @@ class Inline(ModulePass):
 
 def _inline_into(func: Function, inlined: dict[Expr, Function]) -> Function:
     def called(pre: Any, post: Any) -> Expr | None:
-        # A marked global is a closure by now, whether it is called or not.
+        # A marked global function is a closure by now, whether it is called or not.
         if not isinstance(pre, Call) or pre.op not in inlined:
             return None
         callee = inlined[pre.op]
@@ -84,13 +83,13 @@ def _inline_into(func: Function, inlined: dict[Expr, Function]) -> Function:
 
 
 def _globals_in(func: Function, mod: IRModule) -> list[GlobalVar]:
-    """The module's functions that `func` mentions, by the module's own variables."""
+    """The module's functions that `func` refers to, by the module's own variables."""
     found = [n for n in post_order(func) if isinstance(n, GlobalVar) and n in mod]
     return [mod.get_global_var(n) for n in found]
 
 
 def _callees_first(mentions: dict[GlobalVar, list[GlobalVar]]) -> Iterator[GlobalVar]:
-    """Every function after those that it mentions, as far as they do not mention each other."""
+    """The functions with callees first, as far as they do not refer to each other."""
     seen: set[GlobalVar] = set()
     stack = [(gv, False) for gv in reversed(mentions)]
     while stack:

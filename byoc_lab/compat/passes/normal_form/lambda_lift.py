@@ -1,4 +1,4 @@
-"""LambdaLift: closures become global functions."""
+"""LambdaLift: replaces closures by global functions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class LambdaLift(ModulePass):
-    """Closures become global functions.
+    """Replaces closures by global functions.
 
-    A function that uses no variables from outside takes the place of a global one, `let %f = fn
-    (%x) { abs(%x) }` -> `let %f = @lifted_name0`. One that does is wrapped in a function of these
-    variables, which is marked `Closure=1` and called where the closure was: `@lifted_name1(%a)`,
-    with `def @lifted_name1(%a, Closure=1) { fn (%x) { add(%x, %a) } }`. Where a closure calls
-    itself by the name that a let gave it, it calls the global function then. Equal closures are
-    lifted once.
+    A function without captured variables becomes a global function, `let %f = fn     (%x) { abs(%x)
+    }` -> `let %f = @lifted_name0`. A function with captured variables is wrapped in a global
+    function of these variables, which is marked `Closure=1` and called in place of the closure:
+    `@lifted_name1(%a)`,     with `def     @lifted_name1(%a, Closure=1) { fn (%x) { add(%x, %a) }
+    }`. If a closure calls itself by its let-bound name, it calls the global function instead. Equal
+    closures are lifted once.
 
-    Source: src/relay/backend/vm/lambda_lift.cc of TVM 0.16, which numbers the names by a hash,
-    leaves a recursive closure that is also used as a value with a free variable, and one that only
-    has type variables from outside uncalled, which is ill-typed; here both are called.
+    Source: src/relay/backend/vm/lambda_lift.cc of TVM 0.16, with these differences: TVM numbers the
+    names by a hash; it leaves a free variable if a recursive closure is also used as a value; and
+    it does not call a closure that captures only type variables, which is ill-typed. Here both
+    closures are called.
     """
 
     opt_level = 1
@@ -73,13 +74,13 @@ class _Lifter:
     def _lift(self, pre: Function, post: Function, own: list[Var]) -> Expr | None:
         """The replacement of the closure `pre`; `post` is `pre` after inner closures were lifted.
 
-        own: variables by which the closure may call itself.
+        own: the variables by which the closure calls itself.
         """
         if pre.attrs.get("Primitive"):
             return None
         known = self.lifted.setdefault(structural_hash(pre), [])
         for other, stands in known:
-            if structural_equal(pre, other):  # a separate call: the closures were not shared
+            if structural_equal(pre, other):  # separate calls: the closures were not shared
                 return Call(stands.op, stands.args) if isinstance(stands, Call) else stands
         captured = [v for v in free_vars(pre) if v not in own]
         type_vars = free_type_vars(pre, self.out)
@@ -100,5 +101,5 @@ class _Lifter:
 
 
 def _unused_names(mod: IRModule) -> Iterator[str]:
-    """lifted_name0, lifted_name1, ..., as far as the module has none of that name."""
+    """lifted_name0, lifted_name1, ..., without names that the module already has."""
     return (name for name in (f"lifted_name{n}" for n in count()) if name not in mod)

@@ -1,1 +1,1 @@
-"""Passes that write the same computation with less, or in a simpler form."""
+"""Passes that reduce or simplify computations."""

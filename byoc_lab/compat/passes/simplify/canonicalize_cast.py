@@ -1,4 +1,4 @@
-"""CanonicalizeCast: a cast to wider numbers that several operators read becomes one for each."""
+"""CanonicalizeCast: duplicates a widening cast for each of its users."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 
 
 class CanonicalizeCast(FunctionPass):
-    """A cast to wider numbers that several operators read becomes one for each.
+    """Duplicates a widening cast that several operators read, one copy per operator.
 
     %1 = cast(%x, "float32"); exp(%1), log(%1)  ->  exp(cast(%x, "float32")), log(cast(%x,
     "float32"))
 
-    When operators are fused, each then reads the narrow tensor. Only elementwise and broadcasting
-    operators get casts of their own.
+    After fusion, each operator then reads the narrow tensor. Only elementwise and broadcasting
+    operators get separate casts.
 
     Source: src/relay/transforms/canonicalize_cast.cc of TVM 0.16.
     """

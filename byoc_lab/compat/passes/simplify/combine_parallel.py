@@ -1,12 +1,13 @@
-"""The driver of CombineParallelConv2D and its like: operators that read one value become one.
+"""The driver of CombineParallelConv2D and similar passes: merges operators that read the same
+value.
 
 y1 = op(x, w1); y2 = op(x, w2)  ->  y = op(x, w1 and w2); y1, y2 = parts of y
 
-The elementwise and broadcasting operators behind each of them go along, as far as they are the same
-in all branches. A branch ends where a result has more than one user.
+The elementwise and broadcasting operators after them are merged as well, as far as they are the
+same in all branches. A branch ends at a result with more than one user.
 
-Source: src/relay/transforms/combine_parallel_op.cc of TVM 0.16. Branches of which one needs what
-another gives, on which TVM's recursion never ends, are left as they are.
+Source: src/relay/transforms/combine_parallel_op.cc of TVM 0.16. If one branch depends on another
+branch, they are unchanged (TVM's recursion never ends).
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]
 
 
 def axis_behind(branch: Branch, axis: int) -> int | None:
-    """The position, in the last operator's result, of `axis` of the first operator's result; None
-    if concatenating branches on that axis would change the shape or meaning of the followers.
+    """The axis of the last operator's result that corresponds to `axis` of the first operator's
+    result; None if concatenating branches on that axis would change the shape or meaning of the
+    followers.
     """
     for before, call in pairwise(branch):
         old, new = shape_of(before), shape_of(call)
@@ -116,7 +118,7 @@ class Combiner(ABC):
 
 
 class CombineParallel(FunctionPass):
-    """Combine operators that read the same data, where at least `min_num_branches` of them do."""
+    """Combine operators that read the same data, if at least `min_num_branches` do."""
 
     opt_level = 4
     required = ("InferType",)
@@ -126,7 +128,7 @@ class CombineParallel(FunctionPass):
 
     @abstractmethod
     def combiner(self) -> Combiner:
-        """What combines the operators."""
+        """The object that combines the operators."""
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         combiner = self.combiner()
@@ -173,7 +175,7 @@ def _branch(call: Call, followers: dict[Expr, list[Call]]) -> Branch:
 
 
 class _Plan:
-    """A group, cut to the depth to which its branches are the same."""
+    """A group, with branches cut to their common prefix."""
 
     def __init__(self, combiner: Combiner, group: Group):
         self.combiner = combiner
@@ -235,7 +237,7 @@ class _Rewriter:
 
     def run(self) -> Function:
         order = self._order()
-        while isinstance(order, _Plan):  # it needs its own result
+        while isinstance(order, _Plan):  # it depends on its own result
             self.plans.remove(order)
             order = self._order()
         plan_of = self._plan_of()
@@ -257,7 +259,7 @@ class _Rewriter:
         return {output: plan for plan in self.plans for output in plan.outputs}
 
     def _order(self) -> list[Expr] | _Plan:
-        """The nodes and plans, each after its operands; or a plan that needs its own result."""
+        """The nodes and plans, operands first; or a plan that depends on its own result."""
         plan_of = self._plan_of()
         needs = {plan: plan.needs() for plan in self.plans}
         active: dict[Expr | _Plan, None] = {}

@@ -1,4 +1,4 @@
-"""CombineParallelBatchMatmul: batches of matrix products with one left side become one batch."""
+"""CombineParallelBatchMatmul: merges batched matrix products with the same left operand."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BATCH = 3  # axes of an operand
 
 
 class CombineParallelBatchMatmul(CombineParallel):
-    """Batches of matrix products with one left side become one batch.
+    """Merges batched matrix products with the same left operand.
 
-    nn.batch_matmul(x, y1), nn.batch_matmul(x, y2) -> slices of nn.batch_matmul(x, y1 and y2), where
-    the right sides are transposed, which is the default.
+    nn.batch_matmul(x, y1), nn.batch_matmul(x, y2) -> slices of nn.batch_matmul(x, y1 and y2), if
+    the right operands are transposed, which is the default.
 
-    Source: src/relay/transforms/combine_parallel_batch_matmul.cc of TVM 0.16. Where TVM makes
-    something ill-typed (a follower's operand that is not a tensor of the products' width), the
-    follower is left.
+    Source: src/relay/transforms/combine_parallel_batch_matmul.cc of TVM 0.16. A follower is
+    unchanged if TVM's result would be ill-typed (an operand whose width differs from the
+    products').
     """
 
     def combiner(self) -> Combiner:

@@ -1,4 +1,4 @@
-"""CombineParallelConv2D: 2d convolutions of one value become one, with all their channels."""
+"""CombineParallelConv2D: merges 2d convolutions of the same data into one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from byoc_lab.compat.passes.simplify.combine_parallel import (
 )
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 
-PLAIN = 4  # letters of a layout without blocks
+PLAIN = 4  # axis letters of a layout without blocks
 
 
 class CombineParallelConv2D(CombineParallel):
-    """2d convolutions of one value become one, with all their channels.
+    """Merges 2d convolutions of the same data into one with all their channels.
 
-    The convolutions have the same attributes and window; the number of channels may differ. Left
-    alone: groups, and layouts in blocks (TVM combines those too).
+    The convolutions have the same attributes and window; the number of channels may differ.
+    Unchanged: grouped convolutions, and blocked layouts (which TVM also combines).
 
     Source: src/relay/transforms/combine_parallel_conv2d.cc of TVM 0.16.
     """
@@ -77,7 +77,7 @@ class _Convolutions(Combiner):
 
 
 def _of_weight(conv: Call, axis: str) -> int:
-    """The length of an axis of the weight."""
+    """The size of an axis of the weight."""
     return shape_of(conv.args[1])[conv.attrs.kernel_layout.index(axis)]
 
 

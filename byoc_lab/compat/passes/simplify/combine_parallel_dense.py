@@ -1,4 +1,4 @@
-"""CombineParallelDense: dense layers of one value become one batch_matmul, or one dense layer."""
+"""CombineParallelDense: merges dense layers of the same data into one operator."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ MATRIX = 2  # axes of data that can be stacked
 
 
 class CombineParallelDense(CombineParallel):
-    """Dense layers of one value become one batch_matmul, or one dense layer.
+    """Merges dense layers of the same data into one batch_matmul, or one dense layer.
 
     to_batch: layers of the same width are stacked, nn.dense(x, w1), nn.dense(x, w2) ->
-    nn.batch_matmul(stack(x, x), stack(w1, w2)). Else their weights are joined, and the widths may
-    differ.
+    nn.batch_matmul(stack(x, x), stack(w1, w2)). Otherwise their weights are concatenated, and the
+    widths may differ.
 
     Source: src/relay/transforms/combine_parallel_dense.cc and combine_parallel_op_batch.cc of TVM
-    0.16. Where that makes something ill-typed (layers on data of three axes, biases that are
-    scalars or go by nn.bias_add, stacked, and followers that change the shape otherwise), the
-    operators are left as they are. The units are found where the followers moved them; TVM takes
-    the last axis that is as long.
+    0.16. If TVM's result would be ill-typed (data with three axes; stacked scalar biases or
+    nn.bias_add; followers that change the shape otherwise), the operators are unchanged. The axis
+    of the units is tracked through the followers; TVM takes the last axis of the same size.
     """
 
     def __init__(self, min_num_branches: int = 3, to_batch: bool = True):
@@ -43,7 +42,7 @@ class CombineParallelDense(CombineParallel):
 
 
 def _same_weights(a: Call, b: Call, axes: str) -> bool:
-    """Whether the weights are as long along the axes named, of "O" and "I"."""
+    """Whether the weights have equal sizes in the named axes, of "O" and "I"."""
     x, y = (dict(zip("OI", shape_of(call.args[1]), strict=True)) for call in (a, b))
     return all(x[axis] == y[axis] for axis in axes) and a.attrs.out_dtype == b.attrs.out_dtype
 
@@ -58,7 +57,7 @@ class _ToBatch(Combiner):
         return _same_weights(a, b, "OI")
 
     def follows(self, branch: Branch) -> bool:
-        """Axes counted from the front are other ones in a stack."""
+        """Axes counted from the front change their index in a stack."""
         before, call = branch[-2:]
         if call.is_op("expand_dims") or call.is_op("repeat"):
             return call.attrs.axis is not None and call.attrs.axis < 0
@@ -99,7 +98,7 @@ class _ToDense(Combiner):
         return self._units_of(branch) is not None
 
     def _units_of(self, branch: Branch) -> int | None:
-        """The axis of the result of a branch that has the units of its layer."""
+        """The axis in the result of a branch that corresponds to the units of its layer."""
         return axis_behind(branch, len(shape_of(branch[0])) - 1)
 
     def combined(self, calls: list[Call], new: New) -> Expr:
@@ -127,6 +126,6 @@ class _ToDense(Combiner):
 
     def parts(self, whole: Expr, branches: Group) -> list[Expr]:
         axis = self._units_of(branches[0])
-        assert axis is not None  # else the end would not follow
+        assert axis is not None  # otherwise the last operator would not follow
         units = [shape_of(branch[0])[-1] for branch in branches]
         return cut(whole, axis, units, rank=len(shape_of(branches[0][-1])))

@@ -1,4 +1,4 @@
-"""DeadCodeElimination: unused lets are dropped, if their value has no effect."""
+"""DeadCodeElimination: removes unused lets whose value has no side effect."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class DeadCodeElimination(ModulePass):
-    """Lets whose variable nobody uses are dropped, if their value has no effect.
+    """Removes lets whose variable is not used, if their value has no side effect.
 
-    `let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once gives way to
-    its value. Uses inside values that are dropped themselves do not count; a use inside a nested
-    function counts twice, so that nothing is moved into a closure. Dead code without a let cannot
-    exist.
+    `let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once is replaced by
+    its value. Uses inside removed values do not count; a use inside a nested function counts twice,
+    so that nothing is moved into a closure. Dead code without a let cannot     exist.
 
-    inline_once: also replace variables that are used once. ignore_impurity: take every value for
-    one without effects.
+    inline_once: also replace variables that are used once. ignore_impurity: treat every value as
+    free of side effects.
 
     Source: src/relay/transforms/dead_code.cc of TVM 0.16.
     """
@@ -70,12 +69,12 @@ class DeadCodeElimination(ModulePass):
 def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[Var, int]:
     """The number of needed uses of each let-bound variable.
 
-    A value is looked at where its variable is met first: if that is in a nested function, all that
-    the value uses from outside counts as used there. What is inside a shared value counts twice, as
-    in TVM, which looks at a node up to two times.
+    A value is visited at the first use of its variable: if that use is in a nested function, all
+    uses of outer variables in the value count as uses in that function. Uses inside a shared value
+    count twice, as in TVM, which visits a node up to two times.
     """
     uses: dict[Var, int] = {}
-    home: dict[Var, int] = {}  # number of functions around the variable's let
+    home: dict[Var, int] = {}  # nesting depth of functions at the variable's let
     seen: Counter[Expr] = Counter()
     todo: list[tuple[Expr, int]] = [(func.body, 0)]
     while todo:

@@ -14,10 +14,11 @@ from byoc_lab.relay.ir.module import IRModule
 class EliminateCommonSubexpr(FunctionPass):
     """Computes equal calls of equal operands once.
 
-    `add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same
-    when operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
-    Projections of one tuple are, too. Left alone: calls without arguments, of functions, of
-    stateful operators, and of tuples in tuples.
+    `add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are equal if
+    their operators, attributes and arguments are; arguments are equal if they are the same node,
+    equal scalars, or tuples of equal arguments. Equal projections of one tuple are also merged.
+    Unchanged: calls without arguments, calls of functions, of stateful operators, and with nested
+    tuples.
 
     Source: src/relay/transforms/eliminate_common_subexpr.cc of TVM 0.16.
     """
@@ -29,7 +30,7 @@ class EliminateCommonSubexpr(FunctionPass):
         self.fskip = fskip
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        first: dict[Any, Expr] = {}  # by operator and operands
+        first: dict[Any, Expr] = {}  # {(operator, operands): call}
 
         def share(pre: Any, post: Any) -> Expr | None:
             key = _key(post)

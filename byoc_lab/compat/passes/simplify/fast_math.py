@@ -1,4 +1,4 @@
-"""FastMath: exp, tanh, erf and softmax become the approximations that TVM computes faster."""
+"""FastMath: replaces exp, tanh, erf and softmax by the approximations that TVM computes faster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class FastMath(FunctionPass):
-    """Exp, tanh, erf and softmax become the approximations that TVM computes faster.
+    """Replaces exp, tanh, erf and softmax by the approximations that TVM computes faster.
 
-    byoc_lab evaluates both alike; the names matter to back ends.
+    byoc_lab evaluates both identically; only the names matter, to back ends.
 
     Source: src/relay/transforms/fast_math.cc of TVM 0.16.
     """

@@ -1,4 +1,5 @@
-"""FlattenAtrousConv: a convolution of an image in pieces becomes a dilated one of the whole."""
+"""FlattenAtrousConv: replaces a convolution of image blocks by a dilated convolution of the whole
+image."""
 
 from __future__ import annotations
 
@@ -13,17 +14,16 @@ PLAIN = (1, 1)
 
 
 class FlattenAtrousConv(PatternRewrite):
-    """A convolution of an image in pieces becomes a dilated one of the whole.
+    """Replaces a convolution of image blocks by a dilated convolution of the whole image.
 
     nn.batch_to_space_nd(nn.conv2d(nn.space_to_batch_nd(%x), %w)) -> nn.conv2d(%x, %w, dilation=...)
 
-    The padding is what the pieces were padded with, less what was cropped. Left alone: convolutions
-    that stride, pad or dilate by themselves; blocks of another size on the way back; pads with
-    another number than the convolution would take, which is 0, or the zero point of quantized data;
-    other layouts than NHWC.
+    The padding is the padding of the blocks minus the crops. Unchanged: convolutions with strides,
+    padding or dilation; different block sizes in the two operators; padding with a value other than
+    the convolution's own (0, or the zero point of quantized data); layouts other than NHWC.
 
-    Source: src/relay/transforms/flatten_atrous_conv.cc of TVM 0.16, which does not look at the
-    paddings: where they are not those that keep the image's size, its result is another one.
+    Source: src/relay/transforms/flatten_atrous_conv.cc of TVM 0.16, which ignores the paddings:
+    unless they keep the image's size, TVM's result is different.
     """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
@@ -61,7 +61,7 @@ class FlattenConv(DFPatternCallback):
 
 
 def _pads_alike(pieces: Call, conv: Call) -> bool:
-    """Whether the pieces are padded with the value that the convolution itself pads with."""
+    """Whether the blocks are padded with the value that the convolution itself would use."""
     value = pieces.attrs.pad_value
     if not conv.is_op("qnn.conv2d"):
         return value == 0

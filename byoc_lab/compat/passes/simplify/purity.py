@@ -1,11 +1,11 @@
-"""Does evaluating an expression do anything besides giving its value?
+"""Whether evaluating an expression has side effects.
 
 Reading and writing references and calling stateful operators or unknown functions are effects;
-making a closure is none. A function that calls itself has an effect if something else in it has:
-that it may not end counts as none.
+creating a closure is not an effect. A recursive function has an effect only if something other than
+its recursion has an effect: possible non-termination does not count.
 
-Source: the purity analysis of TVM 0.16 (src/relay/transforms/dead_code.cc). It has functions that
-call themselves for pure whatever they do, and calls nested more than 25 deep for effects.
+Source: the purity analysis of TVM 0.16 (src/relay/transforms/dead_code.cc). TVM treats every
+recursive function as pure, and calls nested deeper than 25 as effects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from byoc_lab.relay.ir.visit import post_order, post_order_new
 
 
 class Purity:
-    """Answers for the expressions of one module; each is examined once."""
+    """Computes the purity of expressions of one module; each is examined once."""
 
     def __init__(self, mod: IRModule):
         self.mod = mod
@@ -44,8 +44,7 @@ class Purity:
         return self._pure[expr]
 
     def _find(self, functions: list[Function]) -> set[Function]:
-        """The functions whose calls have effects, by themselves or through the functions they
-        call."""
+        """The functions whose calls have effects, directly or through their callees."""
         callers: dict[Function, list[Function]] = {}
         todo: list[Function] = []
         for func in functions:
@@ -83,12 +82,12 @@ class Purity:
 
 
 def _is_evaluated(node: Expr) -> bool:
-    """Whether the parts of a node are evaluated with it."""
+    """Whether evaluating a node also evaluates its children."""
     return not isinstance(node, Function)
 
 
 def _does_something(node: Expr, callee: Expr | None) -> bool:
-    """Whether a node itself has an effect; the functions that it calls do not count."""
+    """Whether a node itself has an effect; its callees do not count."""
     if isinstance(node, Call):
         stateful = isinstance(callee, Op) and bool(callee.get_attr("TOpIsStateful"))
         return stateful or not isinstance(callee, (Op, Constructor))

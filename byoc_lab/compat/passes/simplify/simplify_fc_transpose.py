@@ -21,10 +21,10 @@ from byoc_lab.relay.ir.visit import post_order
 class SimplifyFCTranspose(FunctionPass):
     """`nn.dense(%x, transpose(%w))` -> `nn.dense(%x, %w.T)`.
 
-    The parameter "w.T" is to be given the weight transposed already; parameters that nothing needs
-    any more go. `search_fc_transpose` names the weights.
+    The caller passes the transposed weight as the parameter "w.T"; unused parameters are removed.
+    `search_fc_transpose` names the weights.
 
-    target_weight_name: the names of the weights; PassError for another one that is transposed.
+    target_weight_name: the names of the weights; PassError if another weight is transposed.
 
     Source: src/relay/transforms/simplify_fc_transpose.cc of TVM 0.16.
     """
@@ -61,13 +61,14 @@ class SimplifyFCTranspose(FunctionPass):
 
 
 def search_fc_transpose(expr: Expr) -> list[str]:
-    """The names of variables that are weights of nn.dense once they are transposed."""
+    """The names of variables whose transpose is the weight of an nn.dense."""
     found = (_weight(node) for node in post_order(expr))
     return [weight.name_hint for weight in found if weight is not None]
 
 
 def convert(func: Expr, params: MutableMapping[str, Any]) -> tuple[Expr, MutableMapping[str, Any]]:
-    """`func` with weights that it reads transposed, and `params`, changed in place, with them.
+    """Transpose the weights of nn.dense ahead of time: returns the new function, and `params`,
+    changed in place.
 
     Source: `tvm.relay.data_dep_optimization.simplify_fc_transpose.convert` of TVM 0.16.
     """
@@ -92,6 +93,6 @@ def _weight(call: Expr) -> Var | None:
 
 
 def _with_params(func: Function) -> Function:
-    """A function with the parameters that its body needs, the previous ones first."""
+    """A function with only the parameters that its body uses, the previous parameters first."""
     new = free_vars(func)
     return func.replace(params=[*free_vars(func.replace(params=new)), *new])

@@ -24,7 +24,7 @@ def leaky_relu(node: Node) -> Expr:
 
 @converts("PRelu")
 def prelu(node: Node) -> Expr:
-    """One slope for a channel, or slopes that are broadcast."""
+    """One slope per channel, or slopes that are broadcast."""
     x, slope = node[0], node[1]
     shape = node.shape(slope, "the shape of the slope")
     channels = [n for n in shape if n != 1]
@@ -74,7 +74,7 @@ def biased_gelu(node: Node) -> Expr:
 
 
 def _gelu(node: Node, x: Expr) -> Expr:
-    """x times the normal distribution function of x."""
+    """x times the cumulative normal distribution of x."""
     half = scalar(node, 0.5)
     distribution = half + half * relay.erf(x * scalar(node, math.sqrt(0.5)))
     return x * distribution
@@ -115,7 +115,7 @@ def hard_swish(node: Node) -> Expr:
 def thresholded_relu(node: Node) -> Expr:
     x = node[0]
     alpha = scalar(node, float(node.attr("alpha", 1.0)))
-    return relay.where(relay.greater(x, alpha), x, scalar(node, 0.0))  # 0 for nan and -inf too
+    return relay.where(relay.greater(x, alpha), x, scalar(node, 0.0))  # also 0 for nan and -inf
 
 
 @converts("Softplus")
@@ -137,7 +137,7 @@ def shrink(node: Node) -> Expr:
 
 
 def _flattened(node: Node, axis: int) -> tuple[Expr, int]:
-    """Before opset 13 everything from `axis` on is one dimension."""
+    """Before opset 13, the dimensions from `axis` on are flattened into one."""
     x = node[0]
     rank = node.rank(x)
     if node.opset >= 13 or axis == rank - 1:

@@ -1,4 +1,4 @@
-"""Branches and loops, whose bodies are graphs inside a graph."""
+"""Branches and loops, whose bodies are inner graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.relay.op.framework.relations import differ
 
 
 def _inner(node: Node, graph: Any, values: dict[str, Any]) -> list[Any]:
-    """The outputs of a graph inside this one, whose inputs have these values."""
+    """The outputs of an inner graph for the given input values."""
     outputs, without = node.graph.inner(graph, values)
     if without:
         node.fail(f"the inner graph has inputs without values: {', '.join(without):.200}")
@@ -29,7 +29,7 @@ def _are_tensors(values: list[Any]) -> bool:
 
 
 def _need_turns(node: Node, why: str) -> NoReturn:
-    """Raise the error of a loop that cannot be imported unless its turns are known."""
+    """Raise the error for a loop whose number of iterations must be known but is not."""
     for index, what in ((0, "the number of turns"), (1, "the first condition")):
         if node.optional(index) is not None:
             node.known(index, f"{what} of a loop {why}")
@@ -40,11 +40,11 @@ def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
-BRANCHES = {True: "then_branch", False: "else_branch"}  # by the value of the condition
+BRANCHES = {True: "then_branch", False: "else_branch"}  # by the condition
 
 
 def _branch(node: Node, taken: bool) -> list[Any]:
-    """The outputs of a branch; an error names the branch."""
+    """The outputs of a branch; errors name the branch."""
     name = BRANCHES[taken]
     try:
         return _inner(node, node.attr(name), {})
@@ -53,10 +53,8 @@ def _branch(node: Node, taken: bool) -> list[Any]:
 
 
 def _both_branches(node: Node) -> tuple[list[Any], list[Any]]:
-    """The outputs of both branches, which a run-time condition needs.
-
-    If one of them alone cannot be imported, the error says with which value of which input the
-    other one is taken.
+    """The outputs of both branches, for a condition that is known at run time only. If only one
+    branch can be imported, the error says which input value selects it.
     """
     found: dict[bool, list[Any]] = {}
     errors: dict[bool, UnsupportedOperatorError] = {}
@@ -75,7 +73,7 @@ def _both_branches(node: Node) -> tuple[list[Any], list[Any]]:
 
 
 def _check_types(node: Node, then: list[Any], other: list[Any]) -> None:
-    """Both branches must give the same types, which a run-time condition needs."""
+    """Raise an error unless both branches have the same types, as a run-time condition requires."""
     for one, two in zip(then, other, strict=True):
         left, right = node.type_of(one), node.type_of(two)
         same = (left.dtype, len(left.shape)) == (right.dtype, len(right.shape))
@@ -88,7 +86,7 @@ def _check_types(node: Node, then: list[Any], other: list[Any]) -> None:
 
 
 def _unknown_condition(node: Node, fits: bool, reason: str) -> UnsupportedOperatorError:
-    """The error of branches that do not fit together, though the one that `fits` takes does."""
+    """The error if not both branches can be used: it proposes to freeze the condition to `fits`."""
     condition = node[0]
     inputs = node.graph.deciding_inputs(condition)
     if not inputs:
@@ -96,7 +94,7 @@ def _unknown_condition(node: Node, fits: bool, reason: str) -> UnsupportedOperat
     values: dict[str, Any] = {}
     if len(inputs) == 1:
         (name,) = inputs
-        value = value_that_gives(fits, condition, inputs[name], node.graph.settle)
+        value = value_that_gives(fits, condition, inputs[name], node.graph.normalizer)
         values = {} if value is None else {name: value}
     flags = " ".join(f"--freeze {name}={values.get(name, 'VALUE')}" for name in inputs)
     return UnknownValueError(
@@ -110,7 +108,7 @@ def _unknown_condition(node: Node, fits: bool, reason: str) -> UnsupportedOperat
 
 @converts("If")
 def if_(node: Node) -> tuple[Any, ...]:
-    """A constant condition chooses its branch now."""
+    """A constant condition selects its branch at import time."""
     condition = node.value(0)
     if condition is not None:
         found = _branch(node, bool(condition.all()))
@@ -130,8 +128,7 @@ def if_(node: Node) -> tuple[Any, ...]:
 
 @converts("Loop")
 def loop(node: Node) -> tuple[Any, ...]:
-    """Unroll the body if the number of turns is known; otherwise make a function that calls itself
-    while its condition holds."""
+    """Unroll the body if the number of iterations is known; else create a recursive function."""
     body = node.attr("body")
     if len(body.input) != len(node.inputs):
         node.fail(f"its body has {len(body.input)} inputs, expected {len(node.inputs)}")
@@ -139,7 +136,7 @@ def loop(node: Node) -> tuple[Any, ...]:
 
 
 def _unrolled(node: Node, body: Any) -> tuple[Any, ...] | None:
-    """The body, once for each turn. None if the number of turns is not known, or large."""
+    """The unrolled body. None if the number of iterations is unknown or large."""
     stated, first = (node.optional(i) is not None for i in (0, 1))
     limit = node.value(0) if stated else np.array(2**63 - 1)
     going = node.value(1) if first else np.array(True)
@@ -172,7 +169,8 @@ def _unrolled(node: Node, body: Any) -> tuple[Any, ...] | None:
 
 
 def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
-    """Values that the body hands on keep their types; each scan output grows by one row a turn."""
+    """The loop as a recursive function. Loop-carried values keep their types; each scan output
+    grows by one row per iteration."""
     if not _are_tensors(node.inputs[2:]):
         _need_turns(node, "over sequences or optionals")
     initial = [node[i] for i in range(2, len(node.inputs))]
@@ -222,7 +220,7 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
 
 @converts("Scan")
 def scan(node: Node) -> tuple[Expr, ...]:
-    """The body, once for each step; the number of steps is known from the shapes."""
+    """The body, once per step; the shapes determine the number of steps."""
     body, count = node.attr("body"), int(node.attr("num_scan_inputs"))
     if node.opset < 9:
         return _scan_of_batches(node, body, count)
@@ -232,8 +230,7 @@ def scan(node: Node) -> tuple[Expr, ...]:
 
 
 def _scan_of_batches(node: Node, body: Any, count: int) -> tuple[Expr, ...]:
-    """One scan for each element of the batch; the first input, the lengths of sequences, is not
-    supported."""
+    """One scan per batch element. The first input, the sequence lengths, is not supported."""
     if node.optional(0) is not None:
         node.fail("sequences of several lengths (input 0) are not supported")
     given = [node[i] for i in range(1, len(node.inputs))]
@@ -286,19 +283,19 @@ def _axes(node: Node, side: str, count: int) -> list[int]:
 
 
 def _directions(node: Node, attribute: str, count: int) -> list[bool]:
-    """For each of the sequences whether it runs backwards."""
+    """For each of the sequences: whether it is scanned backwards."""
     return [bool(d) for d in node.attr(attribute, [0] * count)]
 
 
 def _steps(x: Expr, length: int, axis: int) -> list[Expr]:
-    """The slices of an axis, without it."""
+    """The slices along an axis, with the axis removed."""
     whole = relay.split(x, length, axis=axis).astuple()
     return [relay.squeeze(TupleGetItem(whole, n), axis=[axis]) for n in range(length)]
 
 
 @converts("SequenceMap")
 def sequence_map(node: Node) -> tuple[list[Expr], ...]:
-    """The body, once for each element; inputs that are tensors are the same each time."""
+    """The body, once per element of the sequences; tensor inputs are the same for all elements."""
     body, first = node.attr("body"), node.sequence(0)
     names = [i.name for i in body.input]
     given = [node.any_input(i) for i in range(len(node.inputs))]

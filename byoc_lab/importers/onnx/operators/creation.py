@@ -55,7 +55,7 @@ def eye_like(node: Node) -> Expr:
 
 
 def _window(node: Node, coefficients: tuple[float, ...]) -> Expr:
-    """A window of cosines; `periodic` divides by its length, else by one less."""
+    """A cosine window; `periodic` divides by its length, otherwise by its length - 1."""
     length = int(node.known(0, "the length").item())
     divisor = length if node.attr("periodic", 1) else length - 1
     angle = 2 * np.pi * np.arange(length) / max(divisor, 1)

@@ -58,7 +58,7 @@ def _operands(node: Node) -> list[Expr]:
 
 @converts("Div")
 def div(node: Node) -> Expr:
-    """Integers are divided towards zero."""
+    """Integer division rounds towards zero."""
     x, y = _operands(node)
     if "int" in node.dtype(x):
         return relay.trunc_divide(x, y) if node.dtype(x).startswith("int") else relay.divide(x, y)
@@ -89,7 +89,7 @@ def reciprocal(node: Node) -> Expr:
 
 @converts("Round")
 def round_halves_to_even(node: Node) -> Expr:
-    """ONNX rounds halves to the even neighbour, Relay away from zero."""
+    """ONNX rounds halves to even, Relay away from zero."""
     return round_to_even(node[0], node.dtype(node[0]))
 
 
@@ -134,8 +134,8 @@ def where(node: Node) -> Expr:
 
 @converts("Clip")
 def clip(node: Node) -> Expr:
-    """Bounds are attributes up to opset 10, inputs after it. A nan bound does not limit, as in ONNX
-    Runtime; a minimum above the maximum gives the maximum."""
+    """Bounds are attributes up to opset 10, inputs from opset 11 on. A nan bound does not limit, as
+    in ONNX     Runtime; a minimum above the maximum gives the maximum."""
     x, dtype = node[0], node.dtype(node[0])
     smallest, largest = _range(dtype)
     if node.opset < 11:
@@ -152,7 +152,7 @@ def clip(node: Node) -> Expr:
 
 
 def _limit(node: Node, at: int, unlimited: float) -> Expr:
-    """A bound that may be given at run time; `unlimited` instead of nan."""
+    """A bound, possibly computed at run time; nan is replaced by `unlimited`."""
     bound, known, dtype = node[at], node.value(at), node.dtype(node[0])
     if "float" not in dtype or (known is not None and not np.isnan(known).any()):
         return bound
@@ -183,7 +183,7 @@ def cast_like(node: Node) -> Expr:
 
 @converts("CumSum")
 def cumsum(node: Node) -> Expr:
-    """An axis that is not constant is chosen at run time among the sums over each axis."""
+    """If the axis is not constant, computes the sums over each axis and selects one at run time."""
     x = node[0]
     rank = node.rank(x)
     axis = node.value(1)

@@ -1,4 +1,4 @@
-"""Operators of `ai.onnx.ml`, and counts of words."""
+"""Operators of `ai.onnx.ml`, and word counts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tf_idf_vectorizer(node: Node) -> Expr:
 
 
 def _pool(node: Node) -> list[Array]:
-    """The sequences of each length, (number, length), whether they are counted or not."""
+    """The n-grams of each length, one array (number, length) per length, counted or not."""
     words = np.array(node.attr("pool_int64s"), np.int64)
     starts = [int(n) for n in node.attr("ngram_counts")]
     ends = [*starts[1:], len(words)]
@@ -59,7 +59,7 @@ def _pool(node: Node) -> list[Array]:
 
 
 def _occurrences(node: Node, words: Array) -> Expr:
-    """The number of places where each sequence begins: (..., sequences), float32."""
+    """The number of occurrences of each n-gram: (..., n-grams), float32."""
     x = node[0]
     have, shape = node.length(x, -1), node.shape(x)[:-1]
     length = words.shape[1]

@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 
 def _from_start(node: Node, indices: Expr, length: Expr | int) -> Expr:
-    """Indices counted from 0, for those that may be negative."""
+    """Converts indices that may be negative to indices counted from 0."""
     dtype = node.dtype(indices)
     zero = relay.const(0, dtype)
     size = relay.const(length, dtype) if isinstance(length, int) else relay.cast(length, dtype)

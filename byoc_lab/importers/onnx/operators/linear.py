@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def matmul(node: Node) -> Expr:
 
 @converts("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def fused_matmul(node: Node) -> Expr:
-    """alpha * A * B, each transposed if its attributes say so."""
+    """alpha * A * B, with A and B transposed as the attributes say."""
     found = product(node, _turned(node, 0, "A"), _turned(node, 1, "B"))
     alpha = float(node.attr("alpha", 1.0))
     return found if alpha == 1.0 else found * relay.const(alpha, node.dtype(node[0]))
 
 
 def _turned(node: Node, index: int, side: str) -> Expr:
-    """An operand: with transBatch its first axis is moved behind the other batches, then with trans
-    its last two axes are exchanged. Vectors stay."""
+    """Transposes an operand: transBatch moves its first axis after the other batch axes, then trans
+    swaps its last two axes. Vectors are unchanged."""
     x = node[index]
     order = list(range(node.rank(x)))
     if node.attr(f"transBatch{side}", 0) and len(order) > 2:
@@ -63,7 +63,7 @@ def _turned(node: Node, index: int, side: str) -> Expr:
 
 @converts("MatMulInteger")
 def matmul_integer(node: Node) -> Expr:
-    """Products of integers less their zero points, in int32."""
+    """The matrix product of integers minus their zero points, in int32."""
     a, b = (relay.cast(node[i], "int32") for i in (0, 1))
     a = a - _zero_point(node, 2, column=True) if node.optional(2) is not None else a
     b = b - _zero_point(node, 3) if node.optional(3) is not None else b
@@ -78,7 +78,8 @@ def _zero_point(node: Node, index: int, column: bool = False) -> Expr:
 
 
 def product(node: Node, a: Expr, b: Expr, out_dtype: str = "") -> Expr:
-    """NumPy's matmul of two expressions: nn.dense for a matrix on the right, else batches."""
+    """NumPy's matmul of two expressions: nn.dense if the right one is a matrix, else a batched
+    product."""
     ranks = node.rank(a), node.rank(b)
     if ranks == (1, 1):
         row = relay.expand_dims(a, axis=0)
@@ -94,7 +95,7 @@ def product(node: Node, a: Expr, b: Expr, out_dtype: str = "") -> Expr:
 
 
 def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """The batches of the left operand are rows of one matrix."""
+    """nn.dense: the batches of the left operand are flattened into the rows of one matrix."""
     transposed = relay.transpose(b, axes=(1, 0))
     if node.rank(a) == 2:
         return relay.nn.dense(a, transposed, out_dtype=out_dtype)
@@ -129,8 +130,8 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
 
 
 def _broadcast(a: Shape, b: Shape) -> Shape | None:
-    """The batches of a product; sizes that are dynamic on both sides are the same. None if the size
-    of one side alone is dynamic."""
+    """The broadcast batch shape of a product. Sizes that are dynamic in both operands are assumed
+    to be equal. None if a size is dynamic in one operand only."""
     rank = max(len(a), len(b))
     found = []
     for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
@@ -141,7 +142,7 @@ def _broadcast(a: Shape, b: Shape) -> Shape | None:
 
 
 def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """The batches of the result are known once the sizes of both sides are."""
+    """A batched product whose batch shape is computed at run time."""
     rank = max(node.rank(a), node.rank(b))
     one = relay.const([1], "int64")
 
@@ -168,12 +169,12 @@ def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Exp
 
 
 def _newshape(lengths: Shape) -> list[int]:
-    """The argument of a reshape: -1 for each unknown length."""
+    """The argument of a reshape: -1 for each unknown size."""
     return [n if isinstance(n, int) else -1 for n in lengths]
 
 
 def _flat(shape: Shape, batch: Shape) -> list[int]:
-    """The shape of matrices with their batches as one dimension."""
+    """The shape of batched matrices with the batches flattened into one dimension."""
     return [math.prod(batch) if _is_known(batch) else -1, *_newshape(shape[-2:])]
 
 
@@ -182,8 +183,8 @@ def _is_known(lengths: Shape) -> bool:
 
 
 def _can_flatten(shape: Shape, batch: Shape) -> bool:
-    """Whether a reshape can flatten the batches into one dimension: it computes at most one size,
-    and operands that are broadcast first must have a known shape."""
+    """Whether a reshape can flatten the batches into one dimension: it can infer at most one size,
+    and an operand that must be broadcast first needs a known shape."""
     if _is_known((*batch, *shape)):
         return True
     if len(batch) == 1:
@@ -192,7 +193,7 @@ def _can_flatten(shape: Shape, batch: Shape) -> bool:
 
 
 def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
-    """`x` broadcast to the batches, as one dimension of them."""
+    """`x` broadcast to the batch shape, then with the batches flattened into one dimension."""
     if _is_known((*batch, *shape)) and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
     return x if len(batch) == 1 else reshaped_to(x, _flat(shape, batch))
@@ -200,7 +201,7 @@ def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
 
 @converts("Det")
 def determinant(node: Node) -> Expr:
-    """Expansion along the first row by minors."""
+    """Laplace expansion along the first row."""
     x = node[0]
     rows, columns = node.length(x, -2), node.length(x, -1)
     if rows != columns or not 1 <= rows <= 4:

@@ -21,7 +21,7 @@ def batch_norm(node: Node) -> Any:
 
 
 def _in_training(node: Node, epsilon: float) -> tuple[Expr, Expr, Expr]:
-    """Normalized by the batch's own statistics, which also update the running ones."""
+    """Normalized by the statistics of the batch, which also update the running statistics."""
     x, gamma, beta, mean, variance = node.given
     dtype = node.dtype(x)
     axes = [a for a in range(node.rank(x)) if a != 1]
@@ -39,7 +39,7 @@ def instance_norm(node: Node) -> Expr:
 
 @converts("GroupNormalization")
 def group_norm(node: Node) -> Expr:
-    """Up to opset 20 scale and bias belong to groups, after it to channels."""
+    """Scale and bias are per group up to opset 20, per channel from opset 21 on."""
     x, groups = node[0], node.attr("num_groups")
     channels = node.length(x, 1)
     scale, bias = node[1], node[2]
@@ -51,7 +51,8 @@ def group_norm(node: Node) -> Expr:
 
 @converts("LayerNormalization")
 def layer_norm(node: Node) -> tuple[Expr, Expr, Expr]:
-    """Over all dimensions from `axis` on; also the mean and the inverse deviation."""
+    """Normalizes over all dimensions from `axis` on; also returns the mean and the inverse standard
+    deviation."""
     return _layer_norm(node, node[0], _from_axis(node), 1e-5, node[1], node.optional(2))
 
 
@@ -73,7 +74,7 @@ def _layer_norm(
 def _rms_norm(
     node: Node, x: Expr, axes: list[int], epsilon: float, scale: Expr
 ) -> tuple[Expr, Expr]:
-    """The mean is not subtracted."""
+    """Divides by the root mean square, without subtracting the mean."""
     inverse = _inverse_root(node, relay.mean(x * x, axis=axes, keepdims=True), epsilon)
     return x * inverse * scale, inverse
 
@@ -91,7 +92,7 @@ def rms_norm(node: Node) -> tuple[Expr, Expr]:
 
 @converts("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_norm(node: Node) -> tuple[Expr | None, ...]:
-    """The norm of a sum, and that sum."""
+    """The layer norm of a sum, and the sum itself."""
     simplified = node.op_type == "SkipSimplifiedLayerNormalization"
     total, bias = node[0] + node[1], node.optional(3 if simplified else 4)
     total = total if bias is None else total + bias
@@ -119,7 +120,7 @@ def lp_normalization(node: Node) -> Expr:
     norm = relay.sum(powers, axis=[axis], keepdims=True)
     norm = norm if p == 1 else relay.sqrt(norm)
     zero, one = (relay.const(number, node.dtype(x)) for number in (0.0, 1.0))
-    return x / relay.where(relay.equal(norm, zero), one, norm)  # zeros stay zeros
+    return x / relay.where(relay.equal(norm, zero), one, norm)  # a norm of 0: the zeros stay zeros
 
 
 @converts("LRN")
@@ -136,7 +137,8 @@ def lrn(node: Node) -> Expr:
 
 @converts("Dropout")
 def dropout(node: Node) -> tuple[Expr, Expr]:
-    """Nothing is dropped in inference (SimplifyInference removes it); the mask is true."""
+    """In inference nothing is dropped (SimplifyInference removes the operator), and the mask is
+    true."""
     if node.optional(2) is not None and node.known(2, "whether it is in training").any():
         ratio = 0.5 if node.optional(1) is None else float(node.known(1, "the ratio"))
         if ratio > 0:

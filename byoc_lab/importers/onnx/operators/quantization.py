@@ -16,7 +16,7 @@ qnn = relay.qnn.op
 
 
 def _flat(node: Node, index: int, dtype: str) -> Expr:
-    """A scale or zero point as a scalar, or one for each channel."""
+    """A scale or zero point as a scalar or as a vector over channels."""
     given = node[index]
     shape = node.shape(given)
     if len(shape) > 1:
@@ -44,7 +44,7 @@ def _axis(node: Node) -> int:
 
 
 def _blocked(node: Node, index: int) -> Expr:
-    """A scale or zero point for each element of the data, given one for each block of an axis."""
+    """A scale or zero point per block of an axis, expanded to one per element of the data."""
     if node.optional(index) is None:
         return relay.const(0, "int32")
     axis = _axis(node)
@@ -81,7 +81,7 @@ def dequantize_linear(node: Node) -> Expr:
 
 @converts("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node) -> tuple[Expr, Expr, Expr]:
-    """To uint8, by the range of the data, which zero belongs to."""
+    """Quantize to uint8 by the range of the data, extended to include zero."""
     quantized, scale, point = _by_range(node[0])
     return relay.cast(quantized, "uint8"), scale, relay.cast(point, "uint8")
 
@@ -97,7 +97,7 @@ def _by_range(x: Expr) -> tuple[Expr, Expr, Expr]:
 
 
 def rounded_by_range(node: Node, x: Expr) -> Expr:
-    """The numbers that remain of data which is quantized by its range."""
+    """Data quantized by its range, then dequantized."""
     quantized, scale, point = _by_range(x)
     return node.typed((quantized - point) * scale)
 
@@ -216,7 +216,7 @@ def qgemm(node: Node) -> Expr:
 
 @converts("QLinearAdd", "QLinearMul", domain=MICROSOFT)
 def qlinear_binary(node: Node) -> Expr:
-    """By way of real numbers, as ONNX Runtime and TVM's importer compute it."""
+    """Dequantize, compute in real numbers, quantize: as ONNX Runtime and TVM's importer do."""
     compute = relay.add if node.op_type == "QLinearAdd" else relay.multiply
     return _quantized(node, compute(_dequantized(node), _dequantized(node, 3)), 6)
 
@@ -226,7 +226,8 @@ def _dequantized(node: Node, at: int = 0) -> Expr:
 
 
 def _quantized(node: Node, found: Expr, at: int = 3, like: int = 0) -> Expr:
-    """`found` in the dtype of input `like`, by the scale and zero point from input `at` on."""
+    """`found` quantized to the dtype of input `like`, with the scale and zero point at inputs `at`
+    and `at + 1`."""
     dtype = node.dtype(node[like])
     return qnn.quantize(found, _scale(node, at), _zero(node, at + 1), 0, dtype, TOEVEN)
 
@@ -269,6 +270,6 @@ def qlinear_where(node: Node) -> Expr:
 
 @converts("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(node: Node) -> Expr:
-    """Scale and zero point of the result come first, then data, scale and zero point each."""
+    """Inputs: scale and zero point of the result, then data, scale and zero point per operand."""
     parts = [_dequantized(node, at) for at in range(2, len(node.inputs), 3)]
     return _quantized(node, relay.concatenate(parts, node.attr("axis")), 0, like=2)

@@ -1,7 +1,7 @@
-"""Recurrent layers, RNN, GRU and LSTM: one cell for each step of the sequence.
+"""Recurrent layers (RNN, GRU, LSTM), unrolled to one cell per step of the sequence.
 
-A gate is f(x W + h R + b); the gates of a cell lie one after the other in the rows of W and R. What
-x contributes is computed for all steps at once.
+A gate is f(x W + h R + b); the gates of a cell are stacked in the rows of W and R. The term x W is
+computed for all steps at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Activation = Callable[[Expr], Expr]
 States = tuple[Expr, ...]
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-# Functions by lower-case name, with their defaults of alpha and beta, if they have these.
+# Activation functions by lower-case name, with default values for alpha and beta, if they have
+# these parameters.
 FUNCTIONS: dict[str, tuple[Callable[..., Expr], tuple[float, ...]]] = {
     "relu": (relay.nn.relu, ()),
     "tanh": (relay.tanh, ()),
@@ -52,10 +53,11 @@ def _scaled(x: Expr, factor: float, offset: float) -> Expr:
 
 @dataclass(frozen=True)
 class RecurrentCell:
-    """One direction of a layer: its recurrent weights, (gates x hidden, hidden), and functions.
+    """One direction of a layer: its recurrent weights, of shape (gates x hidden, hidden), and
+    activation functions.
 
-    bias: what is added to h R, or None where it is in what x contributes. peephole: of LSTM.
-    operand: what becomes of h before it is multiplied.
+    bias: added to h R; None if the term of x contains it. peephole: the peephole weights of LSTM.
+    operand: a function applied to h before the product.
     """
 
     node: Node
@@ -70,7 +72,7 @@ class RecurrentCell:
         return x if self.limit is None else relay.clip(x, -self.limit, self.limit)
 
     def apply(self, number: int, x: Expr) -> Expr:
-        """Activation function `number` of the clipped sum."""
+        """Applies activation function `number` to the clipped sum."""
         return self.activations[number](self.clipped(x))
 
 
@@ -78,7 +80,7 @@ Step = Callable[[RecurrentCell, Expr, States], States]
 
 
 def _parts(x: Expr, count: int, axis: int) -> list[Expr]:
-    """Equal parts along an axis."""
+    """Splits into equal parts along an axis."""
     if count == 1:
         return [x]
     whole = relay.split(x, count, axis=axis).astuple()
@@ -141,16 +143,16 @@ def lstm(node: Node) -> tuple[Expr, ...]:
 
 @converts("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(node: Node) -> tuple[Expr, ...]:
-    """An LSTM with quantized, transposed weights, which quantizes the operands of their
-    products."""
+    """An LSTM with quantized, transposed weights; the left operands of the products are quantized
+    dynamically."""
     weights = _dequantized(node, 1, 8), _dequantized(node, 2, 10)
     operand = partial(rounded_by_range, node)
     return _layer(node, 4, ["Sigmoid", "Tanh", "Tanh"], _lstm_step, True, weights, operand)
 
 
 def _dequantized(node: Node, index: int, scale: int) -> Expr:
-    """Weights, (directions, outputs, inputs), whose scales and zero points are one for each
-    direction, or one for each output too."""
+    """Dequantizes weights of shape (directions, outputs, inputs); scales and zero points are per
+    direction, or per direction and output."""
     factor, zero = (relay.cast(node[i], "float32") for i in (scale, scale + 1))
     if node.rank(node[scale]) == 1:
         factor, zero = (relay.expand_dims(x, axis=1) for x in (factor, zero))
@@ -174,8 +176,8 @@ def _layer(
 ) -> tuple[Expr, ...]:
     """The outputs Y, Y_h and, with a memory cell, Y_c.
 
-    weights: W and R, unless they are inputs 1 and 2. operand: applied to the sequence and to
-    the states before they are multiplied by these.
+    weights: W and R; by default inputs 1 and 2. operand: a function applied to the sequence and the
+    states before the products with W and R.
     """
     direction = node.attr("direction", "forward")
     if direction not in DIRECTIONS:
@@ -240,14 +242,14 @@ def _layer(
 
 
 def _direction(x: Expr, number: int, count: int) -> Expr:
-    """The row of one direction, of an input with one row for each."""
+    """The row for one direction of an input that has one row per direction."""
     return relay.squeeze(_parts(x, count, 0)[number], axis=[0])
 
 
 def _start(
     node: Node, index: int, batch_first: bool, expected: tuple[int, int, int]
 ) -> Expr | None:
-    """A first state, (directions, batch, hidden); None if it is left out."""
+    """An initial state, (directions, batch, hidden); None if the input is omitted."""
     found = node.optional(index)
     if found is None:
         return None
@@ -262,7 +264,7 @@ def _start(
 
 
 def _lengths(node: Node, steps: int) -> Expr | None:
-    """The lengths of the sequences; None if none is padded."""
+    """The sequence lengths; None if no sequence is padded."""
     found, known = node.optional(4), node.value(4)
     if found is None or (known is not None and (known == steps).all()):
         return None
@@ -277,7 +279,8 @@ def _turned(x: Expr, lengths: Expr | None) -> Expr:
 
 
 def _functions(node: Node, defaults: Sequence[str]) -> list[Activation]:
-    """The activation functions; alphas and betas go to those that have such, in order."""
+    """The activation functions. Alphas and betas are assigned, in order, to the functions that have
+    such a parameter."""
     names = node.attr("activations", None) or list(defaults)
     if len(names) != len(defaults):
         node.fail(f"it has {len(names)} activation functions, expected {len(defaults)}")

@@ -1,4 +1,4 @@
-"""Reductions, places of extremes, and sorting."""
+"""Reductions, argmin and argmax, and sorting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _axes_at_run_time(node: Node) -> bool:
 
 
 def _axes(node: Node) -> tuple[list[int] | None, bool]:
-    """The axes to reduce (None: all of them), and whether each element is reduced by itself."""
+    """The axes to reduce (None: all axes), and whether nothing is reduced (each element is its own
+    result)."""
     axes = axes_of(node, 13 if node.op_type == "ReduceSum" else 18)
     if axes:
         return axes, False
@@ -48,8 +49,8 @@ def reduction(node: Node) -> Expr:
 
 
 def _by_kind(node: Node, reduced: Callable[[Expr, Any], Expr]) -> Expr:
-    """Build the operator of a kind: `reduced` sum, mean, product or extreme, and the arithmetic
-    around it."""
+    """Builds a reduction: the operator `reduced` (sum, mean, product or extreme), and the
+    arithmetic around it."""
     x, kind = node[0], node.op_type.removeprefix("Reduce")
     if kind in ("Sum", "Mean", "Max", "Min", "Prod"):
         build = _mean(node) if kind == "Mean" else getattr(relay, kind.lower())
@@ -70,7 +71,7 @@ def _by_kind(node: Node, reduced: Callable[[Expr, Any], Expr]) -> Expr:
 
 
 def _mean(node: Node) -> Reduce:
-    """The mean, which ONNX Runtime has as 0 over no elements, as the sum."""
+    """The mean; 0 over no elements, as in ONNX Runtime."""
 
     def build(x: Expr, axis: Any, keepdims: bool) -> Expr:
         lengths = node.type_of(x).shape
@@ -81,9 +82,8 @@ def _mean(node: Node) -> Reduce:
 
 
 def _over_unknown_axes(node: Node, x: Expr, build: Any, keepdims: bool) -> Expr:
-    """Each axis is reduced if it is among the axes that come at run time.
-
-    A reduced axis keeps its length until the end, where it is cut to 1, or dropped.
+    """Reduces each axis if it is among the axes that are given at run time. A reduced axis keeps
+    its size until the end, then it is sliced to 1 or removed.
     """
     shape = node.shape(x)
     rank = len(shape)

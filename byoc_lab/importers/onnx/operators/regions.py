@@ -1,4 +1,4 @@
-"""Sampling and regions of images, and the choice among boxes."""
+"""Image sampling, regions of interest, and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def grid_sample(node: Node) -> Expr:
 
 @converts("RoiAlign")
 def roi_align(node: Node) -> Expr:
-    """Rois come with the number of their image in front."""
+    """Relay's regions begin with the number of their image."""
     rois, batch = node[1], relay.cast(node[2], node.dtype(node[1]))
     joined = relay.concatenate([relay.expand_dims(batch, axis=1), rois], axis=1)
     default = "half_pixel" if node.opset >= 16 else "output_half_pixel"
@@ -84,7 +84,7 @@ def deform_conv(node: Node) -> Expr:
 
 @converts("NonMaxSuppression")
 def non_max_suppression(node: Node) -> Expr:
-    """Boxes as corners; the rows that were chosen are cut from a table of all."""
+    """Boxes are converted to corners; the selected rows are sliced from a table of all boxes."""
     boxes, scores = node[0], node[1]
     if node.attr("center_point_box", 0):
         boxes = _corners(boxes)

@@ -1,5 +1,5 @@
-"""Resize and Upsample: by the operators of Relay where these sample the same pixels, else axis by
-axis with constant weights."""
+"""Resize and Upsample: by Relay's operators if these sample the same pixels, else by a product with
+constant weights per axis."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 class Sizes:
     """The sizes of a resized tensor.
 
-    lengths: of the result, or an expression of them. scales: of the axes whose scaled length is not
-    whole; positions are divided by the scale, not by the ratio of the lengths.
+    lengths: the sizes of the result, or an expression that computes them. scales: the scales of
+    axes whose scaled size is not an integer; there, positions are divided by the scale, not by the
+    ratio of the sizes.
     """
 
     lengths: list[Any] | Expr
@@ -34,7 +35,7 @@ class Sizes:
 
 @converts("Upsample")
 def upsample(node: Node) -> Expr:
-    """Nearest neighbours or linear, in the coordinates that PyTorch calls asymmetric."""
+    """Nearest-neighbour or linear, with PyTorch's asymmetric coordinates."""
     sampling = Sampling(node.attr("mode", "nearest"), "asymmetric", "floor")
     if node.opset >= 9:
         return _resized(node, _scaled(node, _known_scales(node, 1)), sampling)
@@ -65,7 +66,7 @@ def resize(node: Node) -> Expr:
 
 
 def _axes(node: Node) -> list[int]:
-    """The axes that scales, sizes and the region are about."""
+    """The axes to which scales, sizes and the region refer."""
     rank = node.rank(node[0])
     return [node.axis(a, rank) for a in node.attr("axes", list(range(rank)))]
 
@@ -94,7 +95,7 @@ def _sizes(node: Node) -> Sizes:
 
 
 def _lengths(node: Node) -> list[Any]:
-    """The sizes of the data; sizes that stay may be unknown."""
+    """The sizes of the data; sizes that are not resized may be unknown."""
     return list(node.type_of(node[0]).shape)
 
 
@@ -162,7 +163,7 @@ def _relay_has(node: Node, sizes: Sizes, sampling: Sampling, changed: Sequence[i
 
 
 def _same_pixels(length: int, target: int, nearest: str) -> bool:
-    """Relay finds the pixel by integer division when an image grows by a whole factor."""
+    """Relay finds the pixel by integer division if the image grows by an integer factor."""
     if target % length:
         return True
     positions = sample_positions(length, target, "asymmetric")
@@ -182,7 +183,7 @@ def _wanted_at_run_time(node: Node, lengths: Expr, sampling: Sampling) -> Expr:
 
 
 def _region(node: Node, sampling: Sampling) -> list[float]:
-    """The first and then the last positions of all axes, as fractions of the sizes."""
+    """The first positions of all axes, then the last positions, as fractions of the sizes."""
     rank = node.rank(node[0])
     region = [0.0] * rank + [1.0] * rank
     if sampling.coordinates == "tf_crop_and_resize":

@@ -1,4 +1,4 @@
-"""Sequences and optional values, whose elements are known while the model is imported."""
+"""Sequences and optional values, whose elements must be known at import time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.relay.ir.expr import Expr
 
-Sequences = tuple[list[Expr]]  # one output, which is a sequence
+Sequences = tuple[list[Expr]]  # a single output that is a sequence
 
 
 @converts("Identity")
@@ -50,7 +50,7 @@ def sequence_empty(node: Node) -> Sequences:
 
 
 def _place(node: Node, index: int, length: int) -> int:
-    """A position counted from 0."""
+    """A position, counted from 0."""
     place = int(node.known(index, "the position").item())
     if not -length <= place < length:
         node.fail(f"position {place} is out of range for {length} elements")
@@ -94,7 +94,8 @@ def concat_from_sequence(node: Node) -> Expr:
 
 @converts("SplitToSequence")
 def split_to_sequence(node: Node) -> Sequences:
-    """In parts of one length or of several; without either into slices, which may lose the axis."""
+    """Splits into parts of equal or of given sizes; by default into slices of size 1, without the
+    axis unless keepdims is set."""
     x = node[0]
     axis = node.axis(node.attr("axis", 0), node.rank(x))
     length = node.length(x, axis)

@@ -47,7 +47,7 @@ def transpose(node: Node) -> Expr:
 
 
 def axes_of(node: Node, since: int, what: str = "the axes") -> list[int] | None:
-    """Axes from an attribute, or from opset `since` on from the second input."""
+    """The axes, from an attribute, or from the second input from opset `since` on."""
     if node.opset >= since:
         return node.integers(1, what)
     found = node.attr("axes", None)
@@ -122,7 +122,7 @@ def size(node: Node) -> Expr:
 
 @converts("Expand")
 def expand(node: Node) -> Expr:
-    """Broadcast in both directions: a size of 1 in the wanted shape keeps that of the data."""
+    """Bidirectional broadcast: a 1 in the requested shape keeps the size of the data."""
     x, wanted = node[0], node.value(1)
     if wanted is None:
         return _expanded_at_run_time(node)
@@ -135,8 +135,8 @@ def expand(node: Node) -> Expr:
 
 
 def broadcast_lengths(a: Expr, b: Expr) -> Expr:
-    """The lengths, int64, of arrays whose lengths `a` and `b` are broadcast: where one is 1 the
-    other, which may be 0."""
+    """The broadcast of two shapes `a` and `b`, int64: where one size is 1, the other one, which may
+    be 0."""
     longer, shorter = relay.maximum(a, b), relay.minimum(a, b)
     return longer * relay.minimum(shorter, relay.const(1, "int64"))
 
@@ -150,7 +150,7 @@ def _expanded_at_run_time(node: Node) -> Expr:
         ones = Constant(np.ones(-missing, np.int64))
         wanted = relay.concatenate([ones, wanted], axis=0)
     found = relay.broadcast_to(x, broadcast_lengths(lengths, wanted))
-    known = node.graph.settle.numbers(wanted)
+    known = node.graph.normalizer.numbers(wanted)
     if known is None:
         return found
     pairs = zip((1,) * missing + have, known.tolist()[max(0, -missing) :], strict=False)
@@ -190,12 +190,12 @@ def slice_(node: Node) -> Expr:
 
 
 def _before_start(end: int) -> int:
-    """ONNX writes the least integer for "up to and including the first element, backwards"."""
+    """The end of a backward slice: ONNX writes the least integer to include element 0."""
     return max(end, -(2**31) + 1)
 
 
 def _slice_at_run_time(node: Node) -> Expr:
-    """Starts, ends and steps of all axes, with those of the node inserted."""
+    """A slice with starts, ends and steps for all axes, some computed at run time."""
     rank = node.rank(node[0])
     count = node.length(node[1], 0)
     axes = node.optional(3)
@@ -250,7 +250,7 @@ def pad(node: Node) -> Expr:
 
 
 def _check_reflection(node: Node, x: Expr, width: list[tuple[int, int]]) -> None:
-    """ONNX Runtime reflects once; a length that is known must be larger than its padding."""
+    """Raise an error if a known size is not larger than its padding: ONNX Runtime reflects once."""
     for axis, (n, pads) in enumerate(zip(node.type_of(x).shape, width, strict=True)):
         if isinstance(n, int) and n and max(pads) >= n:
             node.fail(
@@ -279,7 +279,7 @@ def _padded_at_run_time(node: Node, value: Expr) -> Expr:
 
 
 def _cropped(node: Node, x: Expr, width: Any) -> tuple[Expr, Any]:
-    """Negative padding cuts off."""
+    """Crops the data by the negative padding."""
     shape = node.shape(x)
     begin = [max(0, -before) for before, _ in width]
     end = [n - max(0, -after) for n, (_, after) in zip(shape, width, strict=True)]

@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 @converts("DFT")
 def dft(node: Node) -> Expr:
-    """The last dimension holds real and imaginary parts, or real numbers alone."""
+    """The last dimension holds real and imaginary parts, or only real numbers."""
     x = node[0]
     if node.opset >= 20:
         axis = -2 if node.optional(2) is None else int(node.known(2, "the axis").item())
@@ -29,7 +29,7 @@ def dft(node: Node) -> Expr:
 
 @converts("STFT")
 def stft(node: Node) -> Expr:
-    """One transform for each frame: (batch, frames, frequencies, 2)."""
+    """One transform per frame: (batch, frames, frequencies, 2)."""
     x, window = node[0], node.optional(2)
     x = relay.expand_dims(x, axis=2) if node.rank(x) == 2 else x
     step = int(node.known(1, "the step of the frames").item())
@@ -55,7 +55,7 @@ def stft(node: Node) -> Expr:
 def _transformed(
     node: Node, x: Expr, axis: int, length: int, onesided: bool, inverse: bool
 ) -> Expr:
-    """The transform of `length` elements along `axis`; missing ones are 0."""
+    """The transform along `axis`, with the data padded by zeros to `length` elements."""
     if not 1 <= length <= MAX_STEPS:
         node.fail(f"transforms of 1 to {MAX_STEPS:,} elements are supported, found {length}")
     cosines, sines = _waves(node.length(x, axis), length, onesided)
@@ -84,7 +84,7 @@ def _waves(have: int, length: int, onesided: bool) -> tuple[Array, Array]:
 
 @converts("MelWeightMatrix")
 def mel_weight_matrix(node: Node) -> Expr:
-    """Triangles over the frequencies of a transform, equally wide in mel."""
+    """Triangular filters over the frequencies of a transform, of equal width in mel."""
     names = ("number of bins", "length", "sample rate", "lower edge", "upper edge")
     bins, length, rate, lower, upper = (
         float(node.known(i, f"the {name}").item()) for i, name in enumerate(names)

@@ -13,7 +13,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 def _groups(node: Node, kinds: int) -> list[tuple[Expr, ...]]:
-    """(parameter, gradient, states...) of each parameter; inputs are grouped by their kind."""
+    """(parameter, gradient, states...) for each parameter; the inputs are grouped by kind."""
     count = (len(node.inputs) - 2) // kinds
     if len(node.inputs) != 2 + count * kinds:
         node.fail(f"{len(node.inputs)} inputs are not a rate, a time and {kinds} of each parameter")
@@ -33,7 +33,7 @@ def _scaled(node: Node, x: Expr, factor: float) -> Expr:
 
 
 def _gradient(node: Node, x: Expr, gradient: Expr) -> Expr:
-    """The gradient, including the gradient of a penalty for large parameters."""
+    """The gradient plus the gradient of the regularization term."""
     return _scaled(node, x, _number(node, "norm_coefficient")) + gradient
 
 
@@ -56,7 +56,7 @@ def adagrad(node: Node) -> tuple[Expr, ...]:
 
 @converts("Momentum", domain=DOMAIN)
 def momentum(node: Node) -> tuple[Expr, ...]:
-    """With mode "nesterov", the gradient is taken at the position that the momentum leads to."""
+    """With mode "nesterov", the gradient is taken at the position after the momentum step."""
     dtype = node.dtype(node[0])
     first = relay.equal(node[1], relay.const(0, node.dtype(node[1])))
     beta = relay.const(_number(node, "beta"), dtype)

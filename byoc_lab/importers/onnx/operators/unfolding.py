@@ -1,4 +1,4 @@
-"""The way back of windows: columns summed to an image, maxima put back to their places."""
+"""Col2Im and MaxUnpool, the inverses of window operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 @converts("Col2Im")
 def col2im(node: Node) -> Expr:
-    """Columns (batch, channels * block, blocks) are added at the pixels that they came from."""
+    """Columns (batch, channels * block, blocks) are added at their pixels in the image."""
     x = node[0]
     image, block = node.integers(1, "the shape of the image"), node.integers(2, "the block")
     if image is None or block is None:
@@ -61,8 +61,8 @@ def _places(window: Window, whole: list[int]) -> Array:
 
 @converts("MaxUnpool")
 def max_unpool(node: Node) -> Expr:
-    """Each maximum at its flat index, zeros elsewhere; a larger shape is padded with zeros at the
-    end."""
+    """Writes each maximum at its flat index, zeros elsewhere; a larger output shape is padded with
+    zeros at the end."""
     x = node[0]
     window = Window(node, node.attr("kernel_shape"))
     have, count = node.shape(x), len(window.kernel)

@@ -44,11 +44,11 @@ class Window:
 
     @property
     def same(self) -> bool:
-        """Whether the padding follows from the sizes of the data."""
+        """Whether the padding is computed from the sizes of the data (SAME)."""
         return self.auto_pad.startswith("SAME")
 
     def same_pads(self, sizes: Sequence[int]) -> list[int]:
-        """Padding before and after each dimension, such that ceil(size / stride) values result."""
+        """Padding before and after each dimension that gives ceil(size / stride) results."""
         totals = []
         for size, k, s, d in zip(sizes, self.kernel, self.strides, self.dilations, strict=True):
             totals.append(max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0))
@@ -68,7 +68,7 @@ class Window:
     def pooled(
         self, build: Callable[..., Expr], data: Expr, pads: Sequence[int], **options: Any
     ) -> Expr:
-        """Pooling of `data` by this window, of the size that ONNX Runtime gives in ceil mode."""
+        """`data` pooled by this window, with the result size of ONNX Runtime in ceil mode."""
         options |= {
             "pool_size": self.kernel,
             "strides": self.strides,
@@ -81,14 +81,15 @@ class Window:
 
 
 def split_pads(totals: Sequence[int], auto_pad: str) -> list[int]:
-    """Totals of padding as numbers before, then numbers after; the odd one at the end or start."""
+    """Total padding split into the numbers before and the numbers after; an odd element is added at
+    the end, or at the start."""
     small = [t // 2 for t in totals]
     large = [t - t // 2 for t in totals]
     return [*small, *large] if auto_pad == "SAME_UPPER" else [*large, *small]
 
 
 def kernel_of(node: Node, weight: Expr) -> list[int]:
-    """The spatial sizes of a kernel, which must be those that the node states."""
+    """The spatial sizes of a kernel, which must equal the node's kernel_shape."""
     sizes = list(node.shape(weight, "the shape of the kernel"))[2:]
     stated = node.attr("kernel_shape", sizes)
     if list(stated) != sizes:
@@ -154,7 +155,7 @@ def conv_transpose(node: Node) -> Expr:
 def _transposed_pads(
     window: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Padding (and extra rows at the end) that give the wanted sizes."""
+    """Padding (and output padding) that gives the requested sizes."""
     totals = []
     more = []
     for n, s, k, d, w, e in zip(
@@ -163,7 +164,7 @@ def _transposed_pads(
         total = s * (n - 1) + e + (k - 1) * d + 1 - w
         totals.append(max(total, 0))
         more.append(e + max(-total, 0))
-    # With NOTSET the odd element comes first, contrary to SAME_UPPER.
+    # With NOTSET the odd element is added first, unlike SAME_UPPER.
     upper = window.auto_pad == "SAME_UPPER"
     return split_pads(totals, "SAME_UPPER" if upper else "SAME_LOWER"), more
 
@@ -208,7 +209,7 @@ def average_pool(node: Node) -> Expr:
 
 @converts("LpPool")
 def lp_pool(node: Node) -> Expr:
-    """The p-norm of each window, from its mean."""
+    """The p-norm of each window, computed from the mean of the powers."""
     data, dtype = node[0], node.dtype(node[0])
     window = Window(node, node.attr("kernel_shape"))
     p = float(node.attr("p", 2))

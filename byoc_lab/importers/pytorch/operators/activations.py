@@ -56,7 +56,7 @@ def elu(node: Node) -> Any:
 
 @converts("gelu.default")
 def gelu(node: Node) -> Any:
-    """x times the normal distribution function of x, or its approximation by tanh."""
+    """x times the cumulative normal distribution of x, or its approximation by tanh."""
     x, half, one = node["self"], _scalar(node, 0.5), _scalar(node, 1)
     if node["approximate"] == "tanh":
         cubic = x + _scalar(node, 0.044715) * x * x * x
@@ -89,7 +89,7 @@ def hardswish(node: Node) -> Any:
 
 @converts("softplus.default")
 def softplus(node: Node) -> Any:
-    """Above the threshold it is x itself."""
+    """Returns x itself above the threshold."""
     x, beta = node["self"], _scalar(node, node["beta"])
     scaled = x * beta
     soft = relay.log(_scalar(node, 1) + relay.exp(scaled)) / beta

@@ -33,14 +33,14 @@ BITS = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor":
 
 @converts(*(f"{name}.default" for name in UNARY))
 def unary(node: Node) -> Any:
-    """Integers give a floating-point result for all but those that keep them."""
+    """The result for integers is floating-point, except for operators that keep integers."""
     x = node.tensor("self", node.result_dtype)
     return getattr(relay, UNARY[node.overload])(x)
 
 
 @converts("sign.default")
 def sign(node: Node) -> Any:
-    """0 for nan; Relay gives nan."""
+    """The sign; 0 for nan, where Relay's operator gives nan."""
     x, dtype = node["self"], node.result_dtype
     found = relay.sign(x)
     return (
@@ -64,7 +64,7 @@ def arithmetic(node: Node) -> Any:
 
 @converts("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Scalar", "rsub.Tensor")
 def sum_or_difference(node: Node) -> Any:
-    """self + alpha * other; rsub has its operands exchanged."""
+    """self + alpha * other; rsub swaps the operands."""
     dtype = node.result_dtype
     x, y = _both(node, dtype)
     alpha = node["alpha"]
@@ -92,7 +92,7 @@ def div(node: Node) -> Any:
 
 
 def _promoted(node: Node) -> str:
-    """The data type that both operands of a comparison are brought to."""
+    """The common data type of the operands of a comparison."""
     import torch
 
     values = [getattr(node.raw(n), "meta", {}).get("val", node.raw(n)) for n in ("self", "other")]
@@ -131,7 +131,7 @@ def bitwise_not(node: Node) -> Any:
 
 @converts("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
 def power(node: Node) -> Any:
-    """A square is a product; a root is one."""
+    """The exponent 2 becomes a product."""
     exponent, dtype = node.raw("exponent"), node.result_dtype
     x = node.tensor("self", dtype)
     if isinstance(exponent, (int, float)) and exponent == 2:
@@ -214,7 +214,7 @@ def to_dtype(node: Node) -> Any:
     "dropout.default", "lift_fresh_copy.default", "feature_dropout.default",
 )  # fmt: skip
 def unchanged(node: Node) -> Any:
-    """Import an operator that copies its data as it is, such as a dropout in inference."""
+    """Imports an operator that returns its data unchanged, such as dropout in inference."""
     if node.overload.endswith("dropout"):
         if node["train"] and node["p"] > 0:
             node.fail("dropout in training mode draws random numbers; call module.eval()")
@@ -229,7 +229,7 @@ def cumsum(node: Node) -> Any:
 
 @converts("round.default", "round.decimals")
 def round_halves_to_even(node: Node) -> Any:
-    """PyTorch rounds halves to the even neighbour, Relay away from zero."""
+    """PyTorch rounds halves to even, Relay away from zero."""
     x, dtype = node["self"], node.dtype()
     if "int" in dtype:
         return x
@@ -245,7 +245,7 @@ def round_halves_to_even(node: Node) -> Any:
 
 
 def _magnitudes(x: Expr, y: Expr, dtype: str) -> tuple[Expr, Expr]:
-    """The greater magnitude of two, and the other divided by it, which is at most 1."""
+    """The greater magnitude of two operands, and the ratio of the smaller one to it, at most 1."""
     zero, one = (Constant(_scalar(v, dtype)) for v in (0, 1))
     low, high = relay.minimum(relay.abs(x), relay.abs(y)), relay.maximum(relay.abs(x), relay.abs(y))
     ratio = relay.where(relay.equal(high, low), one, low / high)
@@ -253,14 +253,15 @@ def _magnitudes(x: Expr, y: Expr, dtype: str) -> tuple[Expr, Expr]:
 
 
 def _nan_as(x: Expr, y: Expr, found: Expr, dtype: str) -> Expr:
-    """`found`, or nan for operands that are nan, which maxima may drop in a build."""
+    """`found`, but nan if an operand is nan: maxima may drop nan in a build."""
     nan = relay.logical_or(relay.isnan(x), relay.isnan(y))
     return relay.where(nan, Constant(_scalar(np.nan, dtype)), found)
 
 
 @converts("hypot.default")
 def hypot(node: Node) -> Any:
-    """Without squares that overflow; infinite if one of both is, even beside nan."""
+    """Avoids squares that overflow; infinite if an operand is infinite, even if the other one is
+    nan."""
     dtype = node.result_dtype
     x, y = _both(node, dtype)
     high, ratio = _magnitudes(x, y, dtype)
@@ -277,7 +278,7 @@ def atan2(node: Node) -> Any:
     zero, half, whole = (Constant(_scalar(v, dtype)) for v in (0, np.pi / 2, np.pi))
 
     def negative(value: Expr) -> Expr:
-        """Of -0 the reciprocal tells."""
+        """Whether x is negative; the reciprocal detects -0."""
         reciprocal = Constant(_scalar(1, dtype)) / value
         return relay.less(relay.where(relay.equal(value, zero), reciprocal, value), zero)
 

@@ -26,7 +26,8 @@ def index_select(node: Node) -> Any:
 
 @converts("gather.default")
 def gather(node: Node) -> Any:
-    """The indices may be fewer than the data along the other axes: those are cut."""
+    """The indices may have fewer elements than the data along the other axes; the data is sliced to
+    fit."""
     axis, have, wanted = node.axis(), node.static(), node.static("index")
     x = node["self"]
     ends = [h if a == axis else w for a, (h, w) in enumerate(zip(have, wanted, strict=True))]
@@ -36,11 +37,11 @@ def gather(node: Node) -> Any:
 
 
 class Indices:
-    """The tensors of integers that index a call's `self`, and what their places are.
+    """The integer tensors that index a call's `self`, and the axes that they index.
 
     axes: the indexed axes. rest: the others. common: the shape that the tensors broadcast to.
-    adjacent: whether the indexed axes lie side by side, so that the result has `common` there;
-    otherwise it has it in front.
+    adjacent: whether the indexed axes are consecutive. Then `common` replaces these axes in the
+    result's shape; otherwise the result's shape begins with `common`.
     """
 
     def __init__(self, node: Node):
@@ -58,7 +59,8 @@ class Indices:
         self.adjacent = self.axes == list(range(self.axes[0], self.axes[-1] + 1))
 
     def flat(self) -> Expr:
-        """The row of `rows()` at each place, in the common shape: int64, counted from 0."""
+        """The index in `rows()` of each indexed element, in the common shape: int64, counted from
+        0."""
         total: Expr | None = None
         for axis in self.axes:
             length, zero = (Constant(np.asarray(n, "int64")) for n in (self.shape[axis], 0))
@@ -73,21 +75,21 @@ class Indices:
         return [*self.axes, *self.rest]
 
     def rows(self) -> Expr:
-        """`self` with one axis in front in the place of the indexed ones."""
+        """`self` with the indexed axes merged into one axis, which is moved to the front."""
         x: Expr = relay.transpose(self.node["self"], axes=self.order)
         return flattened_to(
             x, [self.shape[a] for a in self.axes], *(self.shape[a] for a in self.rest)
         )
 
     def restored(self, rows: Expr) -> Expr:
-        """The way back of `rows()`."""
+        """The inverse of `rows()`."""
         x = reshaped_to(rows, [self.shape[a] for a in self.order])
         return relay.transpose(x, axes=[self.order.index(a) for a in range(len(self.shape))])
 
 
 @converts("index.Tensor")
 def index(node: Node) -> Any:
-    """By one tensor of integers for each indexed dimension."""
+    """Indexes by one integer tensor per indexed dimension."""
     given = [(axis, x) for axis, x in enumerate(node["indices"]) if x is not None]
     if len(given) > 1:
         return _index_by_several(Indices(node))

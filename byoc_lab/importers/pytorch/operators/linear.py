@@ -1,4 +1,4 @@
-"""Products of matrices, and attention."""
+"""Matrix products, and attention."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shape = tuple[Any, ...]
 
 @converts("linear.default")
 def linear(node: Node) -> Any:
-    """nn.dense of rows; leading dimensions are flattened for it."""
+    """nn.dense of rows; leading dimensions are flattened first."""
     shape, units = node.shape("input"), node.static("weight")[0]
     x = node["input"]
     if len(shape) != 2:
@@ -30,8 +30,8 @@ def linear(node: Node) -> Any:
 
 
 def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
-    """`x` in the result's shape. One size may be any that is known at run time only; others must
-    be sizes of arguments."""
+    """`x` reshaped to the result's shape. One arbitrary size may be known at run time only; other
+    such sizes must be sizes of arguments."""
     wanted = node.result_shape if shape is None else shape
     unknown = [n for n in wanted if not isinstance(n, int)]
     if len(unknown) <= 1:
@@ -44,7 +44,7 @@ def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
         Constant(np.array([n])) if isinstance(n, int) else sizes[n] or inferred for n in wanted
     ]
     found = relay.reshape(x, node.typed(relay.concatenate(parts, axis=0)), allowzero=True)
-    # A second time, for the type: 0 keeps the length that the first one gave.
+    # Reshape again, for the type: 0 keeps the size that the first reshape gave.
     return relay.reshape(found, [n if isinstance(n, int) else 0 for n in wanted])
 
 
@@ -89,7 +89,8 @@ def matmul(node: Node) -> Any:
 
 
 def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
-    """NumPy's matmul of two expressions of these shapes; batches may have one dynamic length."""
+    """NumPy's matmul of two expressions with the given shapes; the batch shape may have one dynamic
+    size."""
     if len(left) == 1:
         found = product(node, relay.expand_dims(a, axis=0), (1, *left), b, right)
         return relay.squeeze(found, axis=[0 if len(right) == 1 else len(right) - 2])
@@ -108,7 +109,7 @@ def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
 
 
 def _batch(node: Node, left: Shape, right: Shape) -> Shape:
-    """The batches of a product; a size that is dynamic must be so on both sides."""
+    """The broadcast batch shape of a product; a dynamic size must be dynamic in both operands."""
     rank = max(len(left), len(right))
     pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     found: list[Any] = []
@@ -121,7 +122,7 @@ def _batch(node: Node, left: Shape, right: Shape) -> Shape:
 
 
 def _batched(node: Node, x: Expr, shape: Shape, batch: Shape) -> Expr:
-    """`x` broadcast to the batches, as one dimension of them."""
+    """`x` broadcast to the batch shape, then with the batches flattened into one dimension."""
     static = all(isinstance(n, int) for n in batch)
     if static and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
@@ -144,7 +145,7 @@ def attention(node: Node) -> Any:
     if node["dropout_p"]:
         node.fail("dropout draws random numbers; call module.eval()")
     keys, values = node["key"], node["value"]
-    if node["enable_gqa"]:  # each head of keys belongs to several heads of queries
+    if node["enable_gqa"]:  # several query heads share a key head
         if not all(isinstance(n, int) for n in (q[-3], k[-3])):
             node.fail(f"the numbers of heads must be static, found {q} and {k}")
         keys, values = (relay.repeat(x, q[-3] // k[-3], axis=rank - 3) for x in (keys, values))
@@ -170,7 +171,7 @@ def attention(node: Node) -> Any:
 
 
 def _causal(scores: Expr, queries: Any, keys: Any, dtype: str) -> Expr:
-    """Scores of -inf for keys that come after their query."""
+    """Scores with -inf for each key after its query."""
     if isinstance(queries, int) and isinstance(keys, int):
         lower = np.tril(np.ones((queries, keys), bool))
         return scores + Constant(np.where(lower, 0, -np.inf).astype(dtype))
@@ -187,7 +188,8 @@ def _may_mask_a_row(mask: Expr) -> bool:
 
 
 def _without_masked_rows(scores: Expr, weights: Expr, dtype: str) -> Expr:
-    """Weights of 0, as PyTorch has, for queries that may attend to no key: their softmax is nan."""
+    """Sets the weights of queries that may attend to no key to 0, as PyTorch does; their softmax is
+    nan."""
     lowest, zero = (Constant(np.asarray(value, dtype)) for value in (-np.inf, 0))
     masked = relay.all(relay.equal(scores, lowest), axis=-1, keepdims=True)
     return relay.where(masked, zero, weights)

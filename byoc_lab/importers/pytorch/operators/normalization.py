@@ -36,7 +36,7 @@ def batch_norm(node: Node) -> Any:
 
 @converts("layer_norm.default", "native_layer_norm.default")
 def layer_norm(node: Node) -> Any:
-    """nn.layer_norm over one dimension; over several of them they are flattened for it."""
+    """nn.layer_norm over one dimension; several dimensions are flattened first."""
     shape = [int(n) for n in node["normalized_shape"]]
     length = int(np.prod(shape))
     x = node["input"]
@@ -69,7 +69,7 @@ def instance_norm(node: Node) -> Any:
 
 @converts("rms_norm.default")
 def rms_norm(node: Node) -> Any:
-    """x over the root of its mean square."""
+    """x divided by its root mean square."""
     x, dtype, rank = node["input"], node.dtype("input"), node.rank("input")
     axes = list(range(rank - len(node["normalized_shape"]), rank))
     eps = np.finfo(dtype).eps if node["eps"] is None else node["eps"]

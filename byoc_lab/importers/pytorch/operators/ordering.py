@@ -1,4 +1,4 @@
-"""Elements by their order: cumulative extremes, medians, places in a sorted sequence."""
+"""Operators that order elements: cumulative extremes, medians, positions in a sorted sequence."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def cumprod(node: Node) -> Any:
 
 @converts("cummax.default", "cummin.default")
 def cumulative_extreme(node: Node) -> Any:
-    """Each pass doubles the number of elements that a position has seen; of equal elements the last
-    one counts, and nan counts as the extreme one."""
+    """The cumulative maximum or minimum. Each iteration doubles the number of elements seen by a
+    position. Among equal elements the last one is returned; nan counts as the extreme."""
     values, axis, shape = node["self"], node.axis(), node.static()
     if not shape:
         return values, Constant(np.zeros((), np.int64))
@@ -46,7 +46,7 @@ def cumulative_extreme(node: Node) -> Any:
 
 
 def _of_rank(node: Node, x: Expr, rank: int, axis: int, keep: bool) -> tuple[Expr, Expr]:
-    """The element at a position of the sorted data, and its place before."""
+    """The element at a position of the sorted data, and its index before sorting."""
     places = relay.argsort(x, axis=axis, dtype="int64")
     found = (
         relay.take(each, relay.const(rank, "int64"), axis=axis, mode="clip")
@@ -65,7 +65,7 @@ def kthvalue(node: Node) -> Any:
 
 @converts("median.default", "median.dim")
 def median(node: Node) -> Any:
-    """The lower one of two; nan if there is any."""
+    """The lower of the two middle elements; nan if any element is nan."""
     whole = node.name.endswith(".default")
     x, lengths = node["self"], node.static()
     if whole or not lengths:

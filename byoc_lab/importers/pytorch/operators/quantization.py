@@ -19,7 +19,7 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)
 
 
 def _parameter(node: Node, name: str, dtype: str) -> Expr:
-    """A scale or zero point: a number, or one for each channel."""
+    """A scale or zero point: a scalar, or one value per channel."""
     given = node[name]
     if isinstance(given, Expr):
         return relay.cast(given, dtype)
@@ -30,7 +30,7 @@ def _checked_range(node: Node, dtype: str) -> None:
     found = (node["quant_min"], node["quant_max"])
     if dtype not in RANGES:
         node.fail(f"quantizing to {dtype} is not supported; {', '.join(RANGES)} are")
-    narrow = dtype == "int8" and found == (-127, 127)  # weights, whose values keep to it
+    narrow = dtype == "int8" and found == (-127, 127)  # weights, whose values stay in the range
     if found not in (RANGES[dtype], (None, None)) and not narrow:
         node.fail(f"the range of {dtype} must be {RANGES[dtype]}, found {found}")
 
@@ -62,7 +62,7 @@ def dequantize(node: Node) -> Any:
 
 @converts("fake_quantize_per_tensor_affine.default")
 def fake_quantize(node: Node) -> Any:
-    """Quantized and dequantized at once."""
+    """Quantizes, then dequantizes."""
     wanted = (node["quant_min"], node["quant_max"])
     dtype = next((name for name, limits in RANGES.items() if limits == wanted), None)
     if dtype is None:

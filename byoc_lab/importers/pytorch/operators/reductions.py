@@ -1,4 +1,4 @@
-"""Reductions, places of extremes, and sorting."""
+"""Reductions, argmin and argmax, and sorting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 
 def _axes(node: Node, name: str = "dim") -> list[int] | None:
-    """Axes counted from 0; None for all of them."""
+    """Axes counted from 0; None for all axes."""
     given = node[name]
     axes = [given] if isinstance(given, int) else flat(given)
     return [a % max(node.rank(), 1) for a in axes] or None
@@ -61,8 +61,7 @@ def place_of_extreme(node: Node) -> Any:
 
 @converts("var.correction", "std.correction", "var.dim", "std.dim", "var_mean.correction")
 def variance(node: Node) -> Any:
-    """Divided by the number of elements less the correction, which is 1 by default; by 0 if that is
-    less than 0."""
+    """The divisor is the number of elements minus the correction (1 by default), and at least 0."""
     axes = _axes(node) or list(range(node.rank()))
     keep = bool(node["keepdim"])
     if node.name.endswith(".dim"):
@@ -82,8 +81,8 @@ def variance(node: Node) -> Any:
 
 @converts("logsumexp.default")
 def logsumexp(node: Node) -> Any:
-    """The maximum of the row is subtracted if it is finite, so that rows with inf, or all -inf,
-    give it."""
+    """Subtracts the maximum of the row if it is finite: a row with inf, or with only -inf, returns
+    that value."""
     x, axes, keep = node["self"], _axes(node), bool(node["keepdim"])
     most = relay.max(x, axis=axes, keepdims=True)
     zero = Constant(np.zeros((), node.dtype()))
@@ -108,7 +107,7 @@ def vector_norm(node: Node) -> Any:
 
 @converts("_cdist_forward.default")
 def distances(node: Node) -> Any:
-    """Of each row of the first to each row of the second, by the norm of order p."""
+    """The distance from each row of the first matrix to each row of the second, in the p-norm."""
     rows = relay.expand_dims(node["x1"], axis=-2) - relay.expand_dims(node["x2"], axis=-3)
     return _norm(node, rows, node["p"], [-1], False)
 

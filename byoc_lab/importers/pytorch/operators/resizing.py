@@ -15,7 +15,7 @@ KINDS = ("vec", "default")
 
 
 def _scales(node: Node) -> dict[int, float]:
-    """The scales that are given, by the number of their spatial axis."""
+    """The explicit scales, by the index of their spatial axis."""
     names = {a.name for a in node.fx.target._schema.arguments}
     if "scale_factors" in names:
         given = node["scale_factors"] or []
@@ -75,7 +75,7 @@ def smooth(node: Node) -> Any:
 
 @converts(*(f"_upsample_bi{mode}2d_aa.{kind}" for mode in ("linear", "cubic") for kind in KINDS))
 def antialiased(node: Node) -> Any:
-    """With weights of the pixels inside the image alone, and the spline of Pillow."""
+    """Antialiased resizing: weights cover only pixels inside the image; the spline is Pillow's."""
     mode = "cubic" if "cubic" in node.overload else "linear"
     coordinates = "align_corners" if node["align_corners"] else "half_pixel"
     return _resized(node, Sampling(mode, coordinates, "", -0.5, True, True))

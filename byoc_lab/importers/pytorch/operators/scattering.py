@@ -1,4 +1,4 @@
-"""Elements that are written to places: slice assignment, index_put, scatter."""
+"""Operators that write elements: slice assignment, index_put, scatter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean":
 
 
 def _filled(node: Node, name: str, value: Any) -> Expr:
-    """A constant of the shape of an argument and the data type of `self`."""
+    """A constant with the shape of an argument and the data type of `self`."""
     return Constant(np.full(node.static(name), value, numpy_dtype(node.dtype())))
 
 
@@ -49,14 +49,14 @@ def slice_scatter(node: Node) -> Any:
 
 @converts("index_put.default")
 def index_put(node: Node) -> Any:
-    """self[indices] = values, or += with accumulate; a mask takes one value for all places."""
+    """self[indices] = values, or += with accumulate. With a mask: a single value."""
     (first, *more) = [n for n in node.raw("indices") if n is not None]
     if not more and str(first.meta["val"].dtype) == "torch.bool":
         return _put_by_mask(node, first.meta["val"].dim())
     indices = Indices(node)
     shape = [*indices.common, *(indices.shape[a] for a in indices.rest)]
     values = node["values"]
-    if indices.adjacent:  # the common axes take the position of the indexed ones
+    if indices.adjacent:  # the common axes replace the indexed axes
         before = [a for a in indices.rest if a < indices.axes[0]]
         lengths = [indices.shape[a] for a in indices.rest]
         wanted = [*lengths[: len(before)], *indices.common, *lengths[len(before) :]]
@@ -91,7 +91,7 @@ def scatter(node: Node) -> Any:
 
 @converts("scatter_reduce.two")
 def scatter_reduce(node: Node) -> Any:
-    """Without include_self, places that are written begin with the neutral element."""
+    """Without include_self, the written elements start from the neutral element."""
     dtype, kind, own = node.dtype(), node["reduce"], bool(node["include_self"])
     if kind not in REDUCTIONS or (kind == "mean" and "float" not in dtype):
         node.fail(f"reduction {kind!r:.20} of {dtype} is not supported")
@@ -118,6 +118,6 @@ def _neutral(kind: str, dtype: str) -> Any:
 
 @converts("copy.default")
 def copy(node: Node) -> Any:
-    """src in the shape and data type of self, which is what an assignment to a slice writes."""
+    """src with the shape and data type of self, as written by a slice assignment."""
     found = node.tensor("src", node.dtype())
     return found if node.shape("src") == node.shape() else relay.broadcast_to(found, node.static())

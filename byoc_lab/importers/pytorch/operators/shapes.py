@@ -1,4 +1,4 @@
-"""Operators that move elements without changing them, and ones that create tensors."""
+"""Operators that move elements without changing them, and operators that create tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from byoc_lab.relay.op.tensor.shape import reshaped_to
     "flatten.using_ints", "_reshape_copy.default", "view_copy.default",
 )  # fmt: skip
 def reshape(node: Node) -> Any:
-    """To the shape that PyTorch found for the result; flattening of images is batch_flatten."""
+    """Reshapes to the result shape that PyTorch computed; flattening of images becomes
+    batch_flatten."""
     if node.overload == "flatten" and node.axis("start_dim") == 1 and len(node.result_shape) == 2:
         return relay.nn.batch_flatten(node["self"])
     return reshaped(node, node["self"])
@@ -32,7 +33,7 @@ def unsqueeze(node: Node) -> Any:
 
 @converts("squeeze.default", "squeeze.dim", "squeeze.dims")
 def squeeze(node: Node) -> Any:
-    """Only dimensions of length 1 go."""
+    """Removes only dimensions of size 1."""
     shape, rank = node.shape(), node.rank()
     named = range(rank) if node.name.endswith(".default") else node["dim"]
     chosen = [named] if isinstance(named, int) else named
@@ -61,7 +62,7 @@ def transpose(node: Node) -> Any:
 
 @converts("cat.default", "concat.default")
 def cat(node: Node) -> Any:
-    """Empty tensors of one dimension are left out, as PyTorch does."""
+    """Empty one-dimensional tensors are ignored, as in PyTorch."""
     values = [
         (value, raw) for value, raw in zip(node["tensors"], node.raw("tensors"), strict=True)
         if tuple(raw.meta["val"].shape) != (0,)
@@ -194,7 +195,7 @@ def roll(node: Node) -> Any:
 
 @converts("constant_pad_nd.default", "pad.default")
 def pad(node: Node) -> Any:
-    """Numbers before and after each dimension, the last dimension first."""
+    """Padding lists the numbers before and after each dimension, the last dimension first."""
     numbers, rank = [int(n) for n in node["pad"]], node.rank()
     width = [(0, 0)] * (rank - len(numbers) // 2)
     width += [(numbers[i], numbers[i + 1]) for i in range(len(numbers) - 2, -1, -2)]
@@ -215,7 +216,7 @@ def pad(node: Node) -> Any:
 
 
 def _wrapped(node: Node, x: Expr, width: list[tuple[int, int]]) -> Expr:
-    """The data repeats itself in the padding."""
+    """Circular padding: the data repeats itself."""
     for axis, (before, after) in enumerate(width):
         if before or after:
             places = np.pad(np.arange(node.static()[axis]), (before, after), mode="wrap")
@@ -295,7 +296,7 @@ def trilu(node: Node) -> Any:
 
 @converts("diagonal.default")
 def diagonal(node: Node) -> Any:
-    """The elements of the diagonal become the last dimension."""
+    """The diagonal becomes the last dimension."""
     shape, offset = node.static(), int(node["offset"])
     rows, columns = (int(node[name]) % len(shape) for name in ("dim1", "dim2"))
     rest = [a for a in range(len(shape)) if a not in (rows, columns)]

@@ -74,7 +74,7 @@ def _convolved(
 
 
 def flat_list(value: Any) -> list[Any]:
-    """A number as a list of one."""
+    """A list; a single number becomes a list of one."""
     return [value] if isinstance(value, int) else list(value)
 
 
@@ -130,7 +130,7 @@ def max_pool(node: Node) -> Any:
 
 
 def _planes(node: Node) -> tuple[int, ...]:
-    """The sizes of the data's planes, which positions of maxima need."""
+    """The plane sizes of the data, which are needed for the positions of maxima."""
     _, *sizes = node.shape("self")
     if not all(isinstance(n, int) for n in sizes):
         node.fail(
@@ -161,7 +161,7 @@ def avg_pool(node: Node) -> Any:
 
 @converts(*(f"adaptive_{k}_pool{n}d.default" for k in ("avg", "max") for n in (1, 2, 3)))
 def adaptive_pool(node: Node) -> Any:
-    """To a size of 1 it is global pooling in two dimensions."""
+    """Two-dimensional pooling to size 1 becomes global pooling."""
     kind, count = node.overload[9:12], int(node.overload[17])
     _unbatched(node, "self", count)
     lengths = node.shape("self")[2:]

@@ -1,4 +1,4 @@
-"""Types, folds and places expressions while they are built, each node once."""
+"""Types and folds expressions while they are built, and sets their spans; each node once."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
 
 
-class Settler:
-    """Gives each expression its type, its value if it is constant, and as its span the name of the
-    node, input or weight of the model that it comes from.
+class ExprNormalizer:
+    """Infers the type of each expression, folds it if it is constant, and sets its span to the name
+    of the node, input or weight of the model that it comes from.
 
-    What was settled before is not walked again, so importing n nodes takes n steps.
+    Normalized expressions are not walked again, so importing n nodes takes n steps.
     """
 
     def __init__(self) -> None:
-        self._settled: dict[Expr, Expr] = {}
+        self._normalized: dict[Expr, Expr] = {}
         self._numbers: dict[Expr, Numbers] = {}
         self._span: Span | None = None
 
     @contextmanager
     def placed(self, name: str) -> Iterator[None]:
-        """Expressions that are settled inside belong to the node of this name."""
+        """Within this context, normalized expressions get the name of this node as span."""
         before, self._span = self._span, Span(SourceName(name), 0, 0, 0, 0)
         try:
             yield
@@ -37,16 +37,16 @@ class Settler:
             self._span = before
 
     def __call__(self, expr: Expr) -> Expr:
-        """`expr` typed, with its constant parts folded as FoldConstant does."""
-        settled = self._settled
-        for node in list(post_order_new(expr, settled, None)):
-            if node in settled:
+        """`expr` with types, and with constant subexpressions folded as by FoldConstant."""
+        normalized = self._normalized
+        for node in list(post_order_new(expr, normalized, None)):
+            if node in normalized:
                 continue
-            result = self._placed(typed_and_folded(with_mapped_parts(node, settled)))
+            result = self._placed(typed_and_folded(with_mapped_parts(node, normalized)))
             if not isinstance(result, Op):
                 result = self._with_numbers(result)
-            settled[node] = settled[result] = result
-        return settled[expr]
+            normalized[node] = normalized[result] = result
+        return normalized[expr]
 
     def _placed(self, node: Expr) -> Expr:
         if node.span is not None or isinstance(node, Op):
@@ -55,12 +55,12 @@ class Settler:
         return placed
 
     def numbers(self, expr: Expr) -> Numbers | None:
-        """The known numbers of a shape that is computed in the graph: ints, and None for unknown
-        ones; None if nothing is known."""
+        """The known elements of a shape that the graph computes: ints, and None for unknown ones;
+        None if no element is known."""
         return self._numbers.get(self(expr))
 
     def _with_numbers(self, node: Expr) -> Expr:
-        """`node` with the numbers that are known if it computes a shape; a constant if all are
+        """If `node` computes a shape, records its known elements; returns a constant if all are
         known."""
         found = known_numbers(node, self._numbers)
         if found is None:
