@@ -1,10 +1,10 @@
-"""How the property tests draw: the same examples in every run, unless one asks to explore.
+"""Profiles of the property tests, markers for missing parts, and common fixtures.
 
-`fixed` (the default, and what CI runs): each test draws the same examples every time, so that a
-run that was green stays green. These are few, since examples that never change find no new faults.
-`explore` (`make slow`, or `pytest --hypothesis-profile=explore`): new examples in every run.
-`pytest --hypothesis-seed=N` (`make slow SEED=N`) explores from a seed that is given. A failure
-prints how to see it again.
+`fixed` (the default, and what CI runs): each test draws the same few examples in every run, so that
+a successful run stays successful. `explore` (`make slow`, or `pytest
+--hypothesis-profile=explore`): new examples in every run, to find new faults. `pytest
+--hypothesis-seed=N` (`make slow SEED=N`) explores from the given seed. A failure prints how to
+reproduce it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from byoc_lab.run import tvm_runtime
 from tests.parity.client import skip_reason
 from tests.sweeps import one_in, some
 
-# How long an example takes says more about the machine than about the code: tests that bound it
-# do so themselves.
+# The time of an example depends on the machine more than on the code: tests that limit it do so
+# themselves.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("fixed", unhurried, derandomize=True, max_examples=some(50))
 settings.register_profile("explore", unhurried, derandomize=False)
@@ -50,17 +50,17 @@ def pytest_configure(config: pytest.Config) -> None:
         _compile_without_optimizing()
     asked = config.getoption("--hypothesis-profile")
     if config.getoption("--hypothesis-seed") is not None and asked is None:
-        settings.load_profile("explore")  # a seed means nothing to derandomised tests
+        settings.load_profile("explore")  # a seed has no effect on derandomized tests
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a test if this machine lacks what one of its markers names."""
+    """Skips a test if this machine lacks a requirement that one of its markers names."""
     for name, reason in LACKING.items():
         if item.get_closest_marker(name) and (lacking := reason()):
             pytest.skip(lacking)
 
 
-@pytest.hookimpl(trylast=True)  # of those that -m leaves
+@pytest.hookimpl(trylast=True)  # of the tests that -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = list(one_in(items))
     if left_out := set(items) - set(kept):
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _compile_without_optimizing() -> None:
-    """Another target than "llvm" is left as it is."""
+    """Other targets than "llvm" are unchanged."""
     given = tvm_runtime.cpu_target
 
     def plain(target: str) -> Any:
@@ -80,10 +80,10 @@ def _compile_without_optimizing() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """The garbage collector ignores collected tests, since they live until the end.
+    """Excludes collected tests from garbage collection, since they live until the end.
 
-    It runs less often afterwards: modules are many small objects, few of them in cycles, and with
-    Python's own thresholds the collector takes a seventh of the processor time.
+    Afterwards the collector runs less often: modules are many small objects, few of them in cycles,
+    and with Python's default thresholds the collector takes a seventh of the processor time.
     """
     gc.disable()
     try:
@@ -98,8 +98,8 @@ def pytest_collection() -> Iterator[None]:
 def dask_client() -> Iterator[Any]:
     """A client of two Dask workers in separate processes.
 
-    Dask writes OMP_NUM_THREADS=1 and the like into this process's environment and leaves them
-    there; the tests that follow in this process get their environment back.
+    Dask leaves variables such as OMP_NUM_THREADS=1 in this process's environment; the fixture
+    restores the environment for later tests.
     """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     before = dict(os.environ)

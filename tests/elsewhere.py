@@ -1,4 +1,4 @@
-"""A pytest plugin: a machine without the DNNL extension, apache-tvm and a C compiler.
+"""A pytest plugin that simulates a machine without the DNNL extension, apache-tvm and a C compiler.
 
 python -m pytest -p tests.elsewhere tests/relay tests/passes ...
 """

@@ -1,4 +1,5 @@
-"""Hides the DNNL extension, apache-tvm and C compilers from this process and those it starts."""
+"""Hides the DNNL extension, apache-tvm and C compilers from this process and its child
+processes."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ _find = PathFinder.find_spec
 
 
 def environment(folder: Path, packages: Set[str] = PACKAGES) -> dict[str, str]:
-    """The variables of a process that finds none of them.
+    """Environment variables for a process that finds none of them.
 
-    folder: an empty one, for links to the other programs of PATH, and for a module that Python runs
-    when it starts. packages: what it cannot import.
+    folder: an empty folder, for links to the other programs on PATH, and for a module that Python
+    runs at startup. packages: the names that cannot be imported.
     """
     programs = folder / "programs"
     programs.mkdir()
@@ -39,7 +40,7 @@ def environment(folder: Path, packages: Set[str] = PACKAGES) -> dict[str, str]:
 
 
 def hide(packages: Set[str] = PACKAGES) -> None:
-    """Have imports of these packages fail in this process."""
+    """Makes imports of these packages fail in this process."""
     assert not packages & set(sys.modules), "they are imported already"
 
     def find_others(cls: type, name: str, path: Any = None, target: Any = None) -> Any:

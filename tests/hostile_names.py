@@ -19,7 +19,7 @@ FIXED = (
     "a\n",
     "x\0y",
     "\ud800",
-    "\u017f",  # what is "s" in lower case
+    "\u017f",  # casefold() gives "s"
     "f(void){} //",
     'f"); system("true',
     "a" * 1_000_000,

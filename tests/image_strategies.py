@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from byoc_lab import relay
 from byoc_lab.relay import IRModule
 
-SHAPE = (1, 4, 4, 4)  # in NHWC; as it is square, nothing tells a wrong layout but the values
+SHAPE = (1, 4, 4, 4)  # in NHWC; square, so only values show a wrong layout
 TYPE = relay.TensorType(SHAPE, "float32")
 
 
@@ -20,7 +20,7 @@ def _weight(seed: int, *shape: int) -> relay.Expr:
 
 
 def conv(x: relay.Expr, seed: int, layout: str = "NHWC", **options: int) -> relay.Call:
-    """A convolution of 4 channels to 4, of an image in `layout`."""
+    """A convolution from 4 channels to 4, of an image in `layout`."""
     groups = options.pop("groups", 1)
     kernel, shape = {
         "NHWC": ("HWIO", (3, 3, 4 // groups, 4)),
@@ -39,7 +39,7 @@ def conv(x: relay.Expr, seed: int, layout: str = "NHWC", **options: int) -> rela
 
 
 def _bridge(x: relay.Expr, seed: int) -> relay.Expr:
-    """A convolution in the other layout, between transposes."""
+    """A convolution in the other layout, between two transposes."""
     y = relay.nn.relu(conv(relay.transpose(x, (0, 3, 1, 2)), seed, "NCHW"))
     return relay.transpose(y, (0, 2, 3, 1))
 
@@ -55,7 +55,7 @@ def _cut_and_joined(x: relay.Expr, seed: int) -> relay.Expr:
 
 
 def split(x: relay.Expr, seed: int) -> relay.Expr:
-    """Cut and joined the other way round, by the operator that the oracle knows less of."""
+    """Splits an image into halves, and concatenates them in reverse order."""
     halves = relay.split(x, 2, axis=3)
     return relay.concatenate([halves[1], relay.tanh(halves[0])], axis=3)
 
@@ -96,7 +96,7 @@ STEPS: tuple[Callable[[relay.Expr, int], relay.Expr], ...] = (
 def modules(draw: st.DrawFn, more: tuple = (), lets: bool = True) -> IRModule:
     """A typed module whose @main takes two images, `x` and `y`, and returns one.
 
-    more: functions of an image and a seed that give an image, to be drawn beside STEPS.
+    more: additional functions, from an image and a seed to an image, drawn together with STEPS.
     """
     params = [relay.var(name, TYPE) for name in ("x", "y")]
     pool: list[relay.Expr] = list(params)
@@ -119,6 +119,6 @@ def modules(draw: st.DrawFn, more: tuple = (), lets: bool = True) -> IRModule:
 
 
 def inputs() -> dict[str, np.ndarray]:
-    """Values for the parameters of `modules`."""
+    """Values for the parameters of a module from `modules`."""
     random = np.random.RandomState(7)
     return {n: random.uniform(-1, 1, SHAPE).astype("float32") for n in ("x", "y")}

@@ -1,4 +1,4 @@
-"""Models of jobs that other processes make: good ones, and those that crash, hang or raise."""
+"""Models for jobs in other processes: valid ones, and some that crash, hang or raise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def small() -> IRModule:
 
 
 def chatty() -> IRModule:
-    """Writes to the standard output, also beside Python."""
+    """Writes to the standard output, also without going through Python."""
     print("one line")
     os.system("echo another")
     return small()

@@ -1,4 +1,4 @@
-"""docs/backends.md: its blocks run in order."""
+"""The code blocks of docs/backends.md run in order, and the names on the page exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def blocks() -> list[str]:
 
 
 @needs_cc
-def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_blocks_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     printed = []
     with_tvm = find_spec("tvm") is not None
@@ -40,7 +40,7 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
         assert printed[4].count("operators offloaded        2 of 3        1 of 3") == 2
 
 
-def test_the_names_of_the_page_exist() -> None:
+def test_names_on_the_page_exist() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name in re.findall(r"`backends\.(\w+)", text):
         assert name in backends.__all__, name

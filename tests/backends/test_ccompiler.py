@@ -1,4 +1,4 @@
-"""The second back end: regions as plain C, compiled, run and compared."""
+"""The example back end ccompiler: regions as plain C, compiled, run and compared."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_each_operator_in_c_equals_the_reference(operator: str) -> None:
 @needs_cc
 @given(st.lists(st.integers(1, 3), max_size=4), st.data())
 @settings(max_examples=some(8), deadline=None)
-def test_shapes_broadcast(shape: list[int], draw: st.DataObject) -> None:
+def test_operands_that_broadcast_equal_the_reference(shape: list[int], draw: st.DataObject) -> None:
     kept = draw.draw(st.integers(0, len(shape)))
     other = [n if draw.draw(st.booleans()) else 1 for n in shape[kept:]]
     check(relay.var("a", shape=shape) * relay.var("b", shape=other) - relay.const(0.1))
@@ -76,7 +76,7 @@ def test_region_with_dense_constants_and_two_results_equals_the_reference() -> N
 
 
 @needs_cc
-def test_a_network_on_two_back_ends_and_the_host() -> None:
+def test_network_on_two_back_ends_and_the_host_equals_the_reference() -> None:
     data = relay.var("data", shape=(3, 5))
     hidden = nn.relu(nn.dense(data, relay.const(random((4, 5)))) + relay.const(random((4,))))
     mod = infer_module(IRModule.from_expr(relay.tanh(relay.erf(hidden))))
@@ -88,7 +88,7 @@ def test_a_network_on_two_back_ends_and_the_host() -> None:
     assert [card.ran_on for card in program.cards()] == ["ccompiler", "ccompiler"]
 
 
-def test_the_c_is_for_reading() -> None:
+def test_c_source_is_readable() -> None:
     data = relay.var("data", shape=(2, 3))
     source = c_source(function(nn.relu(data + relay.const(random((3,))))), "sum").text
     for line in (
@@ -108,7 +108,7 @@ def test_operator_without_c_code_raises_build_error_with_its_name() -> None:
 
 @functools.cache
 def propagating() -> CRegion:
-    """One region of the operators that choose between numbers, compiled once."""
+    """One region of the operators that select or compare numbers, compiled once."""
     a, b = (relay.var(n, shape=(1, 3)) for n in "ab")
     chosen = [nn.relu(a), relay.clip(a, -1, 1), relay.minimum(a, b), relay.maximum(a, b)]
     return CRegion(function(relay.Tuple(chosen)), "choose")
@@ -119,8 +119,8 @@ def propagating() -> CRegion:
     st.lists(st.sampled_from([np.nan, -np.inf, np.inf, -0.0, 0.5, -2.0]), min_size=2, max_size=2)
 )
 @settings(max_examples=some(36), deadline=None)
-def test_nan_in_gives_nan_out(values: list[float]) -> None:
-    """As with NumPy, whichever operand it is in."""
+def test_nan_operand_gives_nan(values: list[float]) -> None:
+    """As in NumPy, whichever operand has the nan."""
     a, b = (np.float32([[v, 1, v]]) for v in values)
     found = propagating()(a, b)
     wanted = [np.maximum(a, 0), np.clip(a, -1, 1), np.minimum(a, b), np.maximum(a, b)]
@@ -130,7 +130,7 @@ def test_nan_in_gives_nan_out(values: list[float]) -> None:
 
 @needs_cc
 @pytest.mark.parametrize("compiler", ["cc -DX", "env X=1 cc", "'cc'"])
-def test_cc_may_have_options_and_be_quoted(compiler: str, monkeypatch) -> None:
+def test_cc_with_options_or_quotes_is_accepted(compiler: str, monkeypatch) -> None:
     monkeypatch.setenv("CC", compiler)
     check(relay.exp(relay.var("x", shape=(2,))))
 
@@ -139,14 +139,14 @@ def test_cc_may_have_options_and_be_quoted(compiler: str, monkeypatch) -> None:
     ("compiler", "message"),
     [("'cc", "cannot be split into words"), ("no_such_compiler -x", "cannot be run"), ("/", "run")],
 )
-def test_a_cc_that_is_no_command_is_named(compiler: str, message: str, monkeypatch) -> None:
+def test_invalid_cc_is_named_in_the_error(compiler: str, message: str, monkeypatch) -> None:
     monkeypatch.setenv("CC", compiler)
     with pytest.raises(BuildError, match=message):
         CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")
 
 
 @needs_cc
-def test_a_temporary_folder_without_execution_is_named(monkeypatch) -> None:
+def test_noexec_temporary_folder_is_named_in_the_error(monkeypatch) -> None:
     """The error for a library on a file system mounted with noexec."""
 
     def refused(path: str) -> None:
@@ -157,7 +157,7 @@ def test_a_temporary_folder_without_execution_is_named(monkeypatch) -> None:
         CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")
 
 
-def test_without_a_compiler_it_says_how_to_get_one(monkeypatch) -> None:
+def test_missing_compiler_error_says_how_to_get_one(monkeypatch) -> None:
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(BuildError, match="needs a C compiler, and found none of cc, gcc, clang"):
@@ -196,7 +196,7 @@ def test_arguments_are_checked_before_memory_is_touched() -> None:
             run(bad, out)
 
 
-def test_large_constants_are_data_and_not_text() -> None:
+def test_large_constants_are_stored_as_data_instead_of_text() -> None:
     data = relay.var("data", shape=(8, 1024))
     made = c_source(function(nn.dense(data, relay.const(random((1000, 1024))))), "big")
     assert len(made.text) < 2000
@@ -208,12 +208,12 @@ def test_large_constants_are_data_and_not_text() -> None:
 @needs_cc
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 99))
 @settings(max_examples=some(6), deadline=None)
-def test_data_is_what_the_constant_was(shape: list[int], seed: int) -> None:
+def test_constant_data_is_unchanged(shape: list[int], seed: int) -> None:
     check(relay.var("a", shape=shape) - relay.const(random(tuple(shape), seed)))
 
 
 @needs_cc
-def test_regions_in_one_exported_library_keep_their_data_apart(tmp_path) -> None:
+def test_regions_in_one_exported_library_have_separate_data(tmp_path) -> None:
     data = relay.var("data", shape=(40,))
     weights = [random((40,), seed) for seed in range(3)]
     out = data
@@ -231,7 +231,7 @@ def test_regions_in_one_exported_library_keep_their_data_apart(tmp_path) -> None
 
 @needs_cc
 @pytest.mark.slow
-def test_a_folder_mounted_with_noexec(monkeypatch, tmp_path: Path) -> None:
+def test_folder_mounted_with_noexec_is_named_in_the_error(monkeypatch, tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "noexec,size=16m", "tmpfs", str(tmp_path)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("this account may not mount a file system")

@@ -51,7 +51,7 @@ class Recorder:
 
     @property
     def function(self) -> relay.Function:
-        """The function that the last call of the codegen got."""
+        """The function that the codegen received in its last call."""
         return self.calls[-1][0]
 
     def register(self, **options: Any) -> None:
@@ -60,7 +60,7 @@ class Recorder:
         lab.register("npu")
 
     def cut(self, language: str, network: Any, params: Any = None) -> tuple[Any, Any]:
-        """A module of that language, and the same with regions."""
+        """A module in the given language, and the same module with regions."""
         mod = byoc_lab.passes.InferType()(byoc_lab.IRModule.from_expr(network))
         if language == "relay":
             return mod, backends.partition(mod, "npu", params)
@@ -68,7 +68,7 @@ class Recorder:
         return of_relax, lab.backends.get("npu").partition(of_relax)
 
     def build(self, language: str, network: Any, params: Any = None) -> Any:
-        """An executable of a network in that language."""
+        """Builds a network in the given language."""
         _, cut = self.cut(language, network, params)
         return byoc_lab.build(cut) if language == "relay" else lab.build(cut)
 
@@ -311,6 +311,7 @@ def test_fewer_parameters(npu: Recorder, language: str) -> None:
 
 @both_languages
 def test_notes(npu: Recorder, language: str) -> None:
+    """-"""
     region = npu.made
 
     def strict(function: relay.Function) -> Any:

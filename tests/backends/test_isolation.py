@@ -45,7 +45,7 @@ def codegen(body: str) -> Any:
 
 @pytest.fixture
 def run() -> Iterator[Any]:
-    """exp of the input, computed by a kernel in C, and one added by TVM."""
+    """Runs exp of the input, computed by a kernel in C, plus one, computed by TVM."""
 
     def run(body: str, **options: Any) -> np.ndarray:
         backends.register(NAME, supports=["exp"], codegen=codegen(body), **options)
@@ -64,26 +64,26 @@ def module() -> IRModule:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_kernel_computes_the_region(run: Any, apart: bool) -> None:
+def test_kernel_computes_the_region_in_either_process(run: Any, apart: bool) -> None:
     twice = "for (int n = 0; n < 6; ++n) y[n] = 2 * x[n];"
     np.testing.assert_array_equal(run(twice, isolated=apart), VALUES * 2 + 1)
 
 
-def test_a_crash_is_an_error(run: Any) -> None:
+def test_crash_of_an_isolated_kernel_raises_region_error(run: Any) -> None:
     with pytest.raises(RegionError, match=r"region @\w+: .* crashed its process \(SIGSEGV\)"):
         run("*(volatile float*)0 = x[0];", isolated=True)
     with pytest.raises(RegionError, match=r"crashed its process \(SIGABRT\)"):
         run("abort();", isolated=True)
     with pytest.raises(RegionError, match=r"exit status 3"):
-        run("_exit(3);", isolated=True)  # exit() runs what other libraries do at the end
+        run("_exit(3);", isolated=True)  # exit() would run handlers of other libraries
 
 
-def test_an_endless_loop_is_an_error(run: Any) -> None:
+def test_endless_loop_in_an_isolated_kernel_raises_region_error(run: Any) -> None:
     with pytest.raises(RegionError, match=r"did not end within 0\.3 s of .* \(an endless loop\?\)"):
         run("for (volatile int n = 0;; ++n) {}", isolated=True, time_limit=0.3)
 
 
-def test_an_error_that_the_code_reports_is_an_error_here(run: Any) -> None:
+def test_error_reported_by_isolated_code_is_raised(run: Any) -> None:
     fails = 'TVMFFIErrorSetRaisedFromCStr("ValueError", "no kernel for this"); return -1;'
     with pytest.raises(RegionError, match=r"ValueError: no kernel for this"):
         run(fails, isolated=True)
@@ -105,7 +105,7 @@ def test_any_code_generator_can_be_isolated() -> None:
         build(mod, backends={"ccompiler": crash})(VALUES)
 
 
-def test_arguments_are_verified() -> None:
+def test_invalid_arguments_of_isolated_are_refused() -> None:
     with pytest.raises(ArgumentError, match="time_limit must be seconds above 0, found 0"):
         isolated(CRegion, time_limit=0)
     none = isolated(lambda function, symbol: None)  # type: ignore[arg-type,return-value]

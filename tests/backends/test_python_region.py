@@ -25,7 +25,7 @@ Run = Callable[..., np.ndarray]
 
 @pytest.fixture
 def run() -> Iterator[Run]:
-    """exp of the input, computed by the function given, and one added by TVM."""
+    """Runs exp of the input, computed by the given function, plus one, computed by TVM."""
 
     def run(fn: Callable[..., Any], **options: Any) -> np.ndarray:
         backends.register(
@@ -44,15 +44,15 @@ def run() -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_the_function_computes_the_region(run: Run, isolated: bool) -> None:
+def test_python_function_computes_the_region(run: Run, isolated: bool) -> None:
     expected = np.exp(VALUES.astype(np.float64)) + 1
     np.testing.assert_allclose(run(np.exp, isolated=isolated), expected, rtol=1e-6)
-    # Not what the operator means: it is this function that ran.
+    # Twice the input is not exp: the given function ran.
     np.testing.assert_array_equal(run(lambda x: x * 2, isolated=isolated), VALUES * 2 + 1)
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_an_exception_is_an_error_with_its_line(run: Run, isolated: bool) -> None:
+def test_exception_raises_region_error_with_its_line(run: Run, isolated: bool) -> None:
     with pytest.raises(RegionError, match=r"test_python_region\.py:\d+: ZeroDivisionError"):
         run(lambda x: 1 / 0, isolated=isolated)
 
@@ -72,14 +72,14 @@ def test_result_of_another_type_raises_region_error(
         run(fn)
 
 
-def test_a_crash_is_an_error(run: Run) -> None:
+def test_crash_of_the_function_raises_region_error(run: Run) -> None:
     with pytest.raises(RegionError, match=r"crashed its process \(SIGSEGV\)"):
         run(lambda x: ctypes.string_at(0), isolated=True)
     with pytest.raises(RegionError, match="exit status 3"):
         run(lambda x: os._exit(3), isolated=True)
 
 
-def test_an_endless_loop_is_an_error(run: Run) -> None:
+def test_endless_function_raises_region_error(run: Run) -> None:
     def endless(x: np.ndarray) -> np.ndarray:
         while True:
             pass
@@ -89,7 +89,7 @@ def test_an_endless_loop_is_an_error(run: Run) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
-def test_a_function_that_stops_its_process_is_an_error(
+def test_function_that_stops_its_process_raises_region_error(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopping(x: np.ndarray) -> np.ndarray:
@@ -109,14 +109,14 @@ def test_region_returns_both_results() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_arguments_are_verified() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="found int"):
         PythonRegion(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="time_limit"):
         PythonRegion(np.exp, time_limit=0)
 
 
-def test_such_an_executable_cannot_be_exported(tmp_path: Any) -> None:
+def test_executable_with_a_python_region_cannot_be_exported(tmp_path: Any) -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
     backends.register(NAME, supports=["exp"], codegen=lambda f, s: PythonRegion(np.exp))
     mod = infer_module(IRModule.from_expr(relay.exp(relay.var("x", shape=(2, 3)))))
@@ -133,25 +133,27 @@ def test_such_an_executable_cannot_be_exported(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("name", ["an error that is no text", "exit", "an error without message"])
-def test_whatever_is_raised_is_an_error(run: Run, name: str, isolated: bool) -> None:
-    """Also half of a surrogate pair in its message, at which TVM ends the process."""
+def test_any_exception_raises_region_error(run: Run, name: str, isolated: bool) -> None:
+    """Also one whose message has half of a surrogate pair, which would make TVM end the process."""
     with pytest.raises(RegionError, match=r"its function failed at .*regions\.py:\d+: "):
         run(RESULTS[name], isolated=isolated)
 
 
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("name", ["an array that raises", "a list that raises"])
-def test_results_are_converted_where_the_function_runs(run: Run, name: str, isolated: bool) -> None:
+def test_result_conversion_error_is_raised_in_the_function_s_process(
+    run: Run, name: str, isolated: bool
+) -> None:
     with pytest.raises(RegionError, match=r"region @.*: its function failed at "):
         run(RESULTS[name], isolated=isolated)
 
 
-def test_masked_results_are_refused(run: Run) -> None:
+def test_masked_result_is_refused(run: Run) -> None:
     with pytest.raises(RegionError, match="expected an array without a mask"):
         run(RESULTS["masked"])
 
 
-def test_ctrl_c_in_a_region_is_no_error_of_the_region(run: Run) -> None:
+def test_ctrl_c_in_a_region_raises_keyboard_interrupt(run: Run) -> None:
     def interrupted(x: np.ndarray) -> None:
         raise KeyboardInterrupt
 
@@ -160,7 +162,7 @@ def test_ctrl_c_in_a_region_is_no_error_of_the_region(run: Run) -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_inputs_cannot_be_written(run: Run, isolated: bool) -> None:
+def test_write_to_an_input_is_refused(run: Run, isolated: bool) -> None:
     before = VALUES.copy()
     with pytest.raises(RegionError, match="read-only"):
         run(lambda x: np.exp(x, out=x), isolated=isolated)

@@ -1,4 +1,4 @@
-"""Modules with references through the pipelines of back ends: the same results."""
+"""Modules with references (`ref`) give the same results after the pipelines of back ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ DATA = np.random.default_rng(1).standard_normal(SHAPE).astype(np.float32)
 
 @st.composite
 def programs(draw: st.DrawFn) -> IRModule:
-    """Values and writes to two references, some bound by `let`, some shared and not bound."""
+    """Values and writes for two references; some are bound by `let`, some shared without a
+    `let`."""
     x = relay.var("x", shape=SHAPE)
     refs = [Var("r"), Var("s")]
     values: list[Expr] = [x]
@@ -66,18 +67,18 @@ def check(mod: IRModule, parted: IRModule) -> None:
 
 @given(programs(), st.sampled_from(["dnnl", "ccompiler"]))
 @settings(max_examples=some(60), deadline=None)
-def test_cutting_out_keeps_the_results(mod: IRModule, backend: str) -> None:
+def test_partitioned_module_with_references_keeps_its_results(mod: IRModule, backend: str) -> None:
     check(mod, partition(mod, backend))
 
 
 @given(programs())
 @settings(max_examples=some(30), deadline=None)
-def test_the_whole_pipeline_keeps_the_results(mod: IRModule) -> None:
+def test_whole_pipeline_keeps_the_results_of_references(mod: IRModule) -> None:
     check(mod, partition_for_dnnl(mod))
 
 
 def chain() -> IRModule:
-    """Reads before and after a write, each for an operator of DNNL."""
+    """Reads before and after a write, each operand of a DNNL operator."""
     x, ref, first = relay.var("x", shape=SHAPE), Var("r"), Var("first")
     last = relay.add(nn.dense(first, WEIGHT, units=4), nn.relu(RefRead(ref)))
     body = Let(Var("u"), RefWrite(ref, relay.negative(first)), last)
@@ -86,7 +87,7 @@ def chain() -> IRModule:
 
 
 @pytest.mark.native
-def test_such_a_module_runs_on_dnnl() -> None:
+def test_module_with_references_runs_on_dnnl() -> None:
     mod = chain()
     program = build(partition(mod, "dnnl"))
     (wanted,) = evaluate(mod, [DATA]).outputs
@@ -94,8 +95,7 @@ def test_such_a_module_runs_on_dnnl() -> None:
     program.assert_offloaded()
 
 
-def test_tvm_refuses_what_it_annotates() -> None:
-    """era="0.16" shows it."""
+def test_era_0_16_refuses_an_annotated_reference() -> None:
     passes = (AnnotateTarget("dnnl", era="0.16"), MergeCompilerRegions(), PartitionGraph())
     annotated = passes[0](chain())
     with pytest.raises(PartitionError, match="RefCreate is in no region"):

@@ -1,4 +1,5 @@
-"""The extension API for back ends: the effects of one `register`."""
+"""`backends.register`: the effects of one call on predicates, patterns, pipeline and code
+generation."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ relu_of_sum = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
 
 
 class Interpreted:
-    """A region that NumPy computes: as much of a back end as a test needs."""
+    """A minimal back end for tests: NumPy computes its regions."""
 
     def __init__(self, function: Function, symbol: str):
         self.mod = IRModule.from_expr(function.without_attr("Compiler"))
@@ -52,7 +53,7 @@ def module(expr: relay.Expr) -> IRModule:
     return infer_module(IRModule.from_expr(expr))
 
 
-def test_one_call_makes_predicates_patterns_pipeline_and_code(toy: backends.Backend) -> None:
+def test_register_adds_predicates_patterns_pipeline_and_code(toy: backends.Backend) -> None:
     assert backends.get(NAME) is toy and NAME in backends.names()
     assert get_backend(NAME) is Interpreted
     table = get_pattern_table(NAME)
@@ -81,14 +82,14 @@ def test_why_not_gives_the_reason_for_an_unsupported_call(toy: backends.Backend)
     assert "tanh" in str(cut["main"]) and "exp" not in str(cut["main"])
 
 
-def test_registering_again_replaces(toy: backends.Backend) -> None:
+def test_registering_a_name_again_replaces_the_back_end(toy: backends.Backend) -> None:
     backends.register(NAME, supports=["log"])
     cut = backends.partition(module(relay.log(relay.abs(data))), NAME)
     assert "abs" in str(cut["main"]) and "log" not in str(cut["main"])
     assert get_pattern_table(NAME) == []
 
 
-def test_dnnl_comes_in_by_the_same_door() -> None:
+def test_dnnl_is_registered_by_the_same_function() -> None:
     dnnl = backends.get("dnnl")
     convolution = module(
         nn.conv2d(relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3)))
@@ -98,7 +99,7 @@ def test_dnnl_comes_in_by_the_same_door() -> None:
     assert "must be float32" in str(dnnl.why_not(module(relay.exp(halves))["main"].body))
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_registrations_are_refused() -> None:
     with pytest.raises(PassError, match=r"begin with 'toy\.', found 'relu'"):
         backends.register(NAME, patterns=[("relu", relu_of_sum)])
     with pytest.raises(PassError, match="without dots"):
@@ -123,7 +124,7 @@ CONV = nn.relu(nn.conv2d(IMAGE, WEIGHT))
         (("npu.p", is_op("nn.relu")(wildcard()), "yes"), "check of 'npu.p' must be a function"),
     ],
 )
-def test_an_entry_that_is_no_pattern_is_refused_at_once(entry: Any, message: str) -> None:
+def test_invalid_pattern_entry_is_refused_at_registration(entry: Any, message: str) -> None:
     with pytest.raises(PassError) as caught:
         backends.register("npu", patterns=[entry])
     assert message in str(caught.value)
@@ -136,7 +137,7 @@ def _raises(expr: object) -> bool:
     raise ZeroDivisionError("from the user's check")
 
 
-def test_a_check_that_raises_is_named_with_the_call() -> None:
+def test_check_that_raises_is_reported_with_the_call() -> None:
     pattern = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
     back_end = backends.register("npu_raises", patterns=[("npu_raises.conv", pattern, _raises)])
     mod = IRModule.from_expr(CONV)
@@ -152,7 +153,7 @@ def test_a_check_that_raises_is_named_with_the_call() -> None:
         assert len(str(caught.value)) < 400
 
 
-def test_a_predicate_that_raises_is_named_with_the_call() -> None:
+def test_predicate_that_raises_is_reported_with_the_call() -> None:
     back_end = backends.register("npu_raises", supports={"nn.relu": _raises})
     mod = IRModule.from_expr(CONV)
     for ask in (
@@ -168,7 +169,7 @@ def test_a_predicate_that_raises_is_named_with_the_call() -> None:
 
 
 @pytest.mark.parametrize("made", [None, "code", lambda x: x])
-def test_a_code_generator_must_return_a_compiled_region(made: object) -> None:
+def test_code_generator_without_a_compiled_region_raises_build_error(made: object) -> None:
     pytest.importorskip("tvm")
     back_end = "npu_gives_nothing"
     backends.register(back_end, supports=["nn.relu"], codegen=lambda function, symbol: made)
@@ -180,12 +181,12 @@ def test_a_code_generator_must_return_a_compiled_region(made: object) -> None:
     backends.register(back_end)
 
 
-def test_a_back_end_that_is_misspelt_gets_the_nearest_names() -> None:
+def test_misspelt_back_end_error_suggests_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'dnnl'"):
         backends.get("dnll")
 
 
-def test_the_operators_of_a_back_end_are_those_of_its_patterns_too() -> None:
+def test_operators_of_a_back_end_include_those_of_its_patterns() -> None:
     either = (is_op("add") | is_op("nn.bias_add"))(
         is_op("nn.conv2d")(wildcard(), wildcard()), wildcard()
     )

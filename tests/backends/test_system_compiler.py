@@ -1,4 +1,4 @@
-"""Data in compiled libraries."""
+"""`c_library`: compiles C sources with array data into libraries that run and are exported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ int __tvm_ffi_f(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* res
 @pytest.mark.parametrize(
     "kind, dtype", [("float", "float32"), ("int8_t", "int8"), ("double", "float64")]
 )
-def test_sources_see_arrays_as_they_are(kind: str, dtype: str) -> None:
+def test_sources_read_the_given_arrays(kind: str, dtype: str) -> None:
     text = SOURCE.format(kind=kind, name="f_second")
     columns = np.array([[1, 2], [3, 4], [-5, 6]], dtype)
     data = {"f_first": columns, "f_second": columns[:, 0], "f_none": np.zeros((0,), dtype)}
@@ -46,13 +46,13 @@ def test_sources_see_arrays_as_they_are(kind: str, dtype: str) -> None:
     "name, array",
     [('x"\n.globl y', np.zeros(3)), ("int", np.zeros(3)), ("x", np.array([None]))],
 )
-def test_names_and_arrays_are_verified(name: str, array: np.ndarray) -> None:
+def test_invalid_names_and_arrays_are_refused(name: str, array: np.ndarray) -> None:
     with pytest.raises(BuildError, match="data must be arrays of plain numbers under identifiers"):
         c_library("f", [C("int x;")], data={name: array})
 
 
 @needs_cc
-def test_a_temporary_folder_may_have_any_name(tmp_path, monkeypatch) -> None:
+def test_temporary_folder_may_have_any_name(tmp_path, monkeypatch) -> None:
     folder = tmp_path / 'a "quoted" \\ name'
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -80,7 +80,7 @@ int __tvm_ffi_{symbol}(
 
 @needs_cc
 def test_regions_of_c_library_are_exported(tmp_path: Path) -> None:
-    """Several regions, with data, in a back end of a user's own."""
+    """Several regions, with data, in a user-defined back end."""
     pytest.importorskip("tvm")
 
     def codegen(function: relay.Function, symbol: str) -> ModuleRegion:
@@ -105,7 +105,7 @@ def test_regions_of_c_library_are_exported(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, np.tanh(values + 1) + 1, rtol=1e-5)
 
 
-def test_a_region_in_python_is_not_exported(tmp_path: Path) -> None:
+def test_python_region_is_not_exported(tmp_path: Path) -> None:
     pytest.importorskip("tvm")
     net = relay.IRModule.from_expr(relay.tanh(relay.nn.relu(relay.var("x", shape=(4,)))))
     codegen = PythonRegion(lambda x: np.maximum(x, 0))
@@ -136,8 +136,8 @@ TOLD = SILENT.replace(
         (TOLD, "^region @silent: too hot$"),
     ],
 )
-def test_a_function_that_returns_minus_one(text: str, message: str) -> None:
-    """TVM-FFI crashes where no error is set."""
+def test_region_function_that_returns_minus_one_raises_an_error(text: str, message: str) -> None:
+    """TVM-FFI crashes if a function fails without setting an error."""
     function = c_library("silent", [C(text)], includes=[HEADERS])["silent"]
     for _ in range(100):
         with pytest.raises(Exception, match=message):
@@ -150,7 +150,7 @@ def test_sources_without_the_region_function_raise_build_error() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
-def test_a_compiler_that_stops_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_that_does_not_end_raises_build_error(monkeypatch: pytest.MonkeyPatch) -> None:
     stopping = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     monkeypatch.setenv("CC", shlex.join([sys.executable, "-S", "-c", stopping]))
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)

@@ -1,4 +1,5 @@
-"""A headless Chromium for the tests: found, launched without a network, or the test is skipped."""
+"""A headless Chromium for the tests, started without a network; tests are skipped if it is
+missing."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
-    # Nothing may come from a CDN: every name but this machine's fails to resolve.
+    # No name but this machine's resolves, so nothing can be loaded from a CDN.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def missing(what: str) -> None:
-    """Fail in CI, where everything has to be there; elsewhere skip, with the reason."""
+    """Fails in CI, where every browser has to be installed; elsewhere skips with the reason."""
     if os.environ.get("CI"):
         pytest.fail(f"{what}; CI must have it")
     pytest.skip(what)
@@ -34,7 +35,7 @@ def missing(what: str) -> None:
 
 @contextmanager
 def driver() -> Iterator[Any]:
-    """What launches browsers (playwright's `Playwright`); one for each process."""
+    """Playwright's `Playwright`, which launches browsers; one per process."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -21,8 +21,10 @@ LITE = Path(__file__).parent / "lite"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The laboratory in one file takes minutes to build. One file of its tests comes first, and the
-    others come last, so that no other process has to wait."""
+    """Reorders the tests: the laboratory in one file takes minutes to build.
+
+    One file of its tests runs first and the others run last, so that no other process has to wait.
+    """
     lite = dict.fromkeys(item.path for item in items if LITE in item.path.parents)
     last = set(list(lite)[1:])
     items.sort(key=lambda item: item.path in last)
@@ -42,12 +44,12 @@ def browser(driver: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def firefox(driver: Any) -> Iterator[tuple[Any, Path]]:
-    """Firefox, and the folder of what it downloads."""
+    """Firefox, and the folder of its downloads."""
     with installed_firefox.launched(driver) as running:
         yield running
 
 
-# Errors of JupyterLab, when a kernel is restarted, and of Jupyter Notebook, when it starts.
+# Errors that JupyterLab logs when a kernel restarts, and Jupyter Notebook when it starts.
 NOT_OURS = ("Canceled future", "(reading 'schema')", "Command 'filebrowser:open-path'")
 
 
@@ -60,7 +62,7 @@ def _hear(error: str, errors: list[str]) -> None:
 def new_page(browser: Any) -> Iterator[NewPage]:
     """Makes pages; keyword arguments are playwright's (`color_scheme`, `viewport`, ...).
 
-    An error that a page's script does not catch fails the test.
+    An uncaught error of a page's script fails the test.
     """
     contexts: list[Any] = []
     errors: list[str] = []
@@ -81,7 +83,7 @@ def new_page(browser: Any) -> Iterator[NewPage]:
 
 @pytest.fixture(scope="session")
 def jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
-    """A JupyterLab server whose notebooks are in `jupyterlab.root`."""
+    """A JupyterLab server that serves the notebooks in `jupyterlab.root`."""
     root: Path = tmp_path_factory.mktemp("jupyterlab")
     with JupyterLab(root) as lab:
         yield lab
@@ -89,17 +91,17 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]
 
 @pytest.fixture(scope="session")
 def chain_state() -> dict[str, Any]:
-    """The state of a widget for the annotated chain's trace; not to be changed in place."""
+    """The widget state for the trace of the annotated chain; must not be changed in place."""
     return trace_state(chain())
 
 
 @pytest.fixture(scope="session")
 def mobilenet_state() -> dict[str, Any]:
-    """The state of a widget for MobileNet's trace; not to be changed in place."""
+    """The widget state for MobileNet's trace; must not be changed in place."""
     return trace_state(mobilenet())
 
 
 @pytest.fixture(scope="session")
 def mobilenet_page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of MobileNet's trace as a page, which takes seconds to write."""
+    """The address of a page with MobileNet's trace, which takes seconds to write."""
     return mobilenet().save_html(tmp_path_factory.mktemp("page") / "trace.html").as_uri()

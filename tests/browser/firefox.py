@@ -1,4 +1,4 @@
-"""Firefox as it is installed, headless and without a network, driven as Chromium is."""
+"""The installed Firefox, headless and without a network, driven as Chromium is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 NAMES = ("firefox-esr", "firefox")
-# Nothing may come from a CDN: all requests but those to this machine go to a port that is closed.
+# Requests to other machines are sent to a closed port, so nothing can be loaded from a CDN.
 PREFERENCES = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
@@ -25,7 +25,7 @@ PREFERENCES = {
 
 @contextmanager
 def launched(playwright: Any) -> Iterator[tuple[Any, Path]]:
-    """A running browser (playwright's `Browser`), and the folder of what it downloads."""
+    """A running browser (playwright's `Browser`), and the folder of its downloads."""
     found = [path for name in NAMES if (path := shutil.which(name))]
     if not found:
         pytest.skip("Firefox is not installed (apt-get install firefox-esr)")

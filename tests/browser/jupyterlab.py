@@ -1,7 +1,7 @@
-"""A private JupyterLab for tests, and how to open, run and ask a notebook in it.
+"""A private JupyterLab for tests: opens and runs notebooks and evaluates code in their kernels.
 
-The server keeps everything in a folder of its own and stops with the test session. Notebooks are
-driven through JupyterLab's own application object, not through menus, which move between versions.
+The server keeps all its files in one folder and stops with the test session. Notebooks are driven
+through JupyterLab's application object, because menus move between versions.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class JupyterLab:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **{k: str(v) for k, v in folders.items()}},
-                start_new_session=True,  # its own process group: the kernels stop with it
+                start_new_session=True,  # a process group: kernels stop with the server
             )
         try:
             self.url = self._address(folders["JUPYTER_RUNTIME_DIR"])
@@ -121,7 +121,7 @@ class JupyterLab:
                 try:
                     return str(json.loads(info.read_text())["url"])
                 except json.JSONDecodeError:
-                    pass  # it is being written
+                    pass  # the file is being written
             time.sleep(0.05)
         tail = self.log.read_text(errors="replace")[-2000:]
         raise RuntimeError(f"JupyterLab did not start within {self.start_seconds:g} s:\n{tail}")
@@ -141,15 +141,17 @@ class JupyterLab:
         self._process = None
 
     def open(self, page: Any, path: str, app: str = "JupyterLab") -> None:
-        """Open the notebook at `path` (below `root`) in `page`, and wait for its kernel. app:
-        "JupyterLab" or "Notebook", which is Jupyter Notebook 7 on the same server."""
+        """Opens the notebook at `path` (below `root`) in `page`, and waits for its kernel.
+
+        app: "JupyterLab" or "Notebook", which is Jupyter Notebook 7 on the same server.
+        """
         place = {"JupyterLab": f"lab/tree/{path}?reset", "Notebook": f"notebooks/{path}"}[app]
         page.goto(f"{self.url}{place}", wait_until="load")
         page.wait_for_function("() => window.jupyterapp !== undefined", timeout=300_000)
         page.evaluate(_READY, path)
 
     def run_all(self, page: Any) -> None:
-        """Run every cell; raise AssertionError with the traceback of the first that failed."""
+        """Runs every cell; raises AssertionError with the traceback of the first that failed."""
         page.evaluate(_RUN_ALL)
         for cell in page.evaluate(_CELLS):
             for output in cell.get("outputs", ()):
@@ -158,18 +160,18 @@ class JupyterLab:
                     raise AssertionError(f"cell failed:\n{cell['source']}\n\n{trace}")
 
     def shut_down(self, page: Any) -> None:
-        """End the kernels of the notebooks that are open in `page`."""
+        """Shuts down the kernels of the notebooks that are open in `page`."""
         page.evaluate(_SHUT_DOWN)
 
     def ask(self, page: Any, code: str) -> str:
-        """What Python code prints in the kernel of the open notebook."""
+        """The text that Python code prints in the kernel of the open notebook."""
         return str(page.evaluate(_ASK, code))
 
     def wait_for(self, page: Any, code: str, wanted: str, tries: int = 600) -> None:
-        """Ask until `code` prints `wanted`. A widget holds a change back until the kernel has
-        answered the one before, so a question can overtake it.
+        """Repeats `code` until it prints `wanted`; raises AssertionError with the last text.
 
-        Raises AssertionError with what it prints in the end.
+        A widget delays a change until the kernel has answered the previous one, so a question can
+        overtake the change.
         """
         for _ in range(tries):
             told = self.ask(page, code).strip()

@@ -1,4 +1,5 @@
-"""Access: axe finds nothing in widget and saved page, light and dark; all by keyboard."""
+"""Accessibility: axe finds nothing in widget and saved page, light and dark; everything works by
+keyboard."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .widget_page import NewPage, drawn, mount
 pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parents[2] / "tools/frontend/node_modules/axe-core/axe.min.js"
-# A page around a widget is not the widget's: its landmarks and its first heading are the host's.
+# The page around a widget belongs to the host: so do its landmarks and its first heading.
 HOST = ["region", "page-has-heading-one", "landmark-one-main", "document-title", "html-has-lang"]
 
 
@@ -29,8 +30,8 @@ def violations(page: Any, skip: list[str]) -> list[str]:
         page.evaluate(AXE.read_text(encoding="utf-8"))
     options = {
         "rules": {name: {"enabled": False} for name in skip},
-        "resultTypes": ["violations"],  # elements that pass are thousands, and nobody reads of them
-        "iframes": False,  # axe is not loaded in them, so that its messages to them are errors
+        "resultTypes": ["violations"],  # passing elements are thousands, and no test reads them
+        "iframes": False,  # axe is not loaded in frames, so its messages to them are errors
     }
     run = "async (options) => (await axe.run(document, options)).violations"
     found = page.evaluate(run, options)
@@ -75,7 +76,7 @@ def test_axe_finds_nothing_in_the_table_of_cases(new_page: NewPage, scheme: str)
     assert violations(page, []) == []
 
 
-def test_borders_move_by_key_and_are_remembered(new_page: NewPage, tmp_path: Path) -> None:
+def test_panel_borders_move_by_key_and_are_remembered(new_page: NewPage, tmp_path: Path) -> None:
     page = new_page()
     page.goto(chain().save_html(tmp_path / "trace.html").as_uri())
     side = page.locator(".byl-side")
@@ -109,7 +110,7 @@ def test_arrows_move_between_tabs_and_brackets_between_lines(
     assert root.get_attribute("data-selected") == first
 
 
-def test_help_takes_the_focus_and_gives_it_back(new_page: NewPage, chain_state: Any) -> None:
+def test_help_takes_the_focus_and_returns_it(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     root.press("?")
@@ -118,7 +119,9 @@ def test_help_takes_the_focus_and_gives_it_back(new_page: NewPage, chain_state: 
     assert page.evaluate("() => document.activeElement.className") == "byl"
 
 
-def test_presenter_mode_is_large_and_keeps_keys(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_presenter_mode_is_large_and_keys_still_work(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     page = new_page(viewport={"width": 1024, "height": 700})
     root = mount(page, mobilenet_state, index=8)
     root.press("P")
@@ -153,9 +156,7 @@ def test_presenter_mode_left_at_once_leaves_full_screen_too(
 
 
 @pytest.mark.parametrize("present", [False, True])
-def test_the_tools_of_the_graph_are_one_row(
-    new_page: NewPage, mobilenet_state: Any, present: bool
-) -> None:
+def test_graph_tools_are_in_one_row(new_page: NewPage, mobilenet_state: Any, present: bool) -> None:
     root = mount(new_page(viewport={"width": 1600, "height": 1000}), mobilenet_state, index=8)
     if present:
         root.press("P")
@@ -164,7 +165,7 @@ def test_the_tools_of_the_graph_are_one_row(
     assert max(rows) - min(rows) < 10
 
 
-def test_a_page_at_twice_the_size_has_everything_in_reach(
+def test_page_zoomed_to_200_percent_has_everything_in_reach(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
     """1,920 x 1,080 pixels at a zoom of 200 %."""
@@ -182,7 +183,7 @@ def test_a_page_at_twice_the_size_has_everything_in_reach(
     assert root.bounding_box()["height"] == 540
 
 
-def test_a_rewrite_is_announced(new_page: NewPage) -> None:
+def test_rewrite_is_announced_to_screen_readers(new_page: NewPage) -> None:
     trace = chain(fixed=True)
     builder = Builder()
     state = with_steps(trace, builder.ids, builder.trace(trace))

@@ -1,4 +1,4 @@
-"""The main points of the stepper in JupyterLab 4 and in Jupyter Notebook 7, in one walk each."""
+"""The main features of the stepper in JupyterLab 4 and in Jupyter Notebook 7, one test for each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ REASONS = "stepper.overlay(byoc_lab.explain(mod, 'dnnl'))"
 
 
 @pytest.mark.parametrize("app", ["JupyterLab", "Notebook"])
-def test_the_stepper_works_in(app: str, new_page: NewPage, jupyterlab: JupyterLab) -> None:
+def test_stepper_works_in_the_application(
+    app: str, new_page: NewPage, jupyterlab: JupyterLab
+) -> None:
     if app == "Notebook" and importlib.util.find_spec("notebook") is None:
         pytest.skip("Jupyter Notebook 7 is not installed (pip install notebook)")
     write_notebook(jupyterlab.root / f"walk-{app}.ipynb", CELL, BOARD)
@@ -63,7 +65,7 @@ def test_the_stepper_works_in(app: str, new_page: NewPage, jupyterlab: JupyterLa
     page.wait_for_selector('.byl-diff[data-rewrite="1"]')
     page.keyboard.press("Escape")
 
-    root.locator(".byl-box.byl-op", has_text="relu").first.click()  # a node, in Python too
+    root.locator(".byl-box.byl-op", has_text="relu").first.click()  # a node, also from Python
     jupyterlab.wait_for(page, "print(getattr(stepper.selected, 'op', None))", "Op(nn.relu)")
     seen = "events = []; stepper.observe(lambda c: events.append(c['new']), 'selected')"
     jupyterlab.ask(page, f"{seen}; stepper.selected = None")
@@ -93,7 +95,7 @@ def test_the_stepper_works_in(app: str, new_page: NewPage, jupyterlab: JupyterLa
 
 
 def walk_on_the_board(page: Any, jupyterlab: JupyterLab) -> None:
-    """An operator is put into a region, taken out, and that is undone."""
+    """Moves an operator into a region and out, and undoes that."""
     root = page.locator(".byl[data-ready]").nth(1)
     bar = root.locator(".byl-board")
     assert "Select an operator" in bar.text_content()
@@ -110,12 +112,12 @@ def walk_on_the_board(page: Any, jupyterlab: JupyterLab) -> None:
 
 
 def end_and_open_again(app: str, page: Any, new_page: NewPage, jupyterlab: JupyterLab) -> None:
-    """The kernel ends, and the notebook is opened again without one."""
+    """Shuts down the kernel and reopens the notebook without one."""
     page.evaluate(f"() => {SESSION}.session.kernel.restart()")
     page.locator(".byl-restarted").first.wait_for()
     root = page.locator(".byl[data-ready]").first
     root.press("Home")
-    root.locator(".byl-next").click()  # works on
+    root.locator(".byl-next").click()  # the stepper still works
     page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
     page.evaluate(f"() => {SESSION}.shutdown()")
     page.close()

@@ -1,4 +1,4 @@
-"""The annotation board in a browser: a fix is looked at, applied, dismissed."""
+"""The annotation board in a browser: a fix is previewed, applied and dismissed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def requests(page: Any) -> Any:
     return model(page, "model.get('request')")
 
 
-def test_a_fix_is_looked_at_before_it_is_applied(
+def test_fix_is_previewed_before_it_is_applied(
     new_page: NewPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = byoc_lab.board(network())
@@ -47,13 +47,13 @@ def operator(root: Any, name: str) -> Any:
 
 
 def answer(page: Any, board: byoc_lab.lab.view.board.Board) -> None:
-    """Let the kernel answer the last request."""
+    """Lets the kernel answer the last request."""
     board.request = requests(page)
     page.evaluate("(state) => model.set('state', state)", board.state)
     drawn(page.locator(".byl"))
 
 
-def test_the_chosen_back_end_stays_through_clicks_and_keys(new_page: NewPage) -> None:
+def test_chosen_back_end_stays_through_clicks_and_keys(new_page: NewPage) -> None:
     board = byoc_lab.board(network())
     page = new_page()
     root = mount(page, board.state)
@@ -77,7 +77,7 @@ def test_the_chosen_back_end_stays_through_clicks_and_keys(new_page: NewPage) ->
         assert choice.input_value() == last
 
 
-def test_undo_and_redo_say_what_they_do_and_did(new_page: NewPage) -> None:
+def test_undo_and_redo_buttons_name_their_change(new_page: NewPage) -> None:
     board = byoc_lab.board(network())
     page = new_page()
     root = mount(page, board.state)

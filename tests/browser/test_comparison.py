@@ -1,4 +1,4 @@
-"""Two traces side by side in a browser: one list, two graphs, one selection."""
+"""Two traces side by side in a browser: one list of stages, two graphs, one selection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 
 def back_ends() -> Comparison:
-    """The chain with two back ends: dnnl takes the convolutions, ccompiler does not."""
+    """The chain partitioned for two back ends: dnnl takes the convolutions, ccompiler does not."""
     mod = relay.transform.InferType()(network())
     return compare(trace(mod, "dnnl"), trace(mod, "ccompiler"))
 
@@ -36,7 +36,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return back_ends().save_html(tmp_path_factory.mktemp("page") / "both.html").as_uri()
 
 
-def test_it_opens_at_the_first_difference(new_page: NewPage, address: str) -> None:
+def test_comparison_opens_at_the_first_difference(new_page: NewPage, address: str) -> None:
     page = new_page(viewport={"width": 1600, "height": 1000})
     root = opened(page, address)
     assert root.locator(".byl-title").text_content() == "dnnl beside ccompiler"
@@ -49,7 +49,7 @@ def test_it_opens_at_the_first_difference(new_page: NewPage, address: str) -> No
     assert left["x"] + left["width"] <= right["x"] + 1
 
 
-def test_the_help_has_the_keys_of_a_comparison_alone(new_page: NewPage, address: str) -> None:
+def test_help_lists_only_the_keys_of_a_comparison(new_page: NewPage, address: str) -> None:
     root = opened(new_page(), address)
     root.press("?")
     words = root.locator(".byl-help").inner_text()
@@ -59,7 +59,7 @@ def test_the_help_has_the_keys_of_a_comparison_alone(new_page: NewPage, address:
     assert not any(word in words for word in ("rewrite", "undo", "whole pass"))
 
 
-def test_one_step_shows_the_next_stage_of_both(new_page: NewPage, address: str) -> None:
+def test_one_step_shows_the_next_stage_of_both_traces(new_page: NewPage, address: str) -> None:
     page = new_page()
     root = opened(page, address)
     root.press("End")
@@ -76,7 +76,9 @@ def test_one_step_shows_the_next_stage_of_both(new_page: NewPage, address: str) 
     assert "The two modules are the same." in root.locator(".byl-caption").text_content()
 
 
-def test_a_node_selects_its_partner_by_keys_alone(new_page: NewPage, address: str) -> None:
+def test_node_and_its_counterpart_are_selected_by_keys_alone(
+    new_page: NewPage, address: str
+) -> None:
     page = new_page()
     root = opened(page, address)
     root.press("End")
@@ -93,7 +95,7 @@ def test_a_node_selects_its_partner_by_keys_alone(new_page: NewPage, address: st
     assert root.locator(".byl-diff .byl-chosen").count() > 0
 
 
-def test_the_differences_alone_are_listed(new_page: NewPage) -> None:
+def test_filter_lists_only_stages_that_differ(new_page: NewPage) -> None:
     root = mount(new_page(), comparison_state(compare(chain(), chain(fixed=True))), index=2)
     root.press("c")
     names = root.locator("[role=option]:visible .byl-name").all_text_contents()
@@ -106,7 +108,7 @@ def test_the_differences_alone_are_listed(new_page: NewPage) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(new_page: NewPage, address: str, scheme: str) -> None:
+def test_axe_finds_nothing_in_a_comparison(new_page: NewPage, address: str, scheme: str) -> None:
     page = new_page(color_scheme=scheme, reduced_motion="reduce")
     root = opened(page, address)
     assert root.get_attribute("data-theme") == scheme
@@ -116,7 +118,7 @@ def test_axe_finds_nothing(new_page: NewPage, address: str, scheme: str) -> None
         assert violations(page, []) == [], keys
 
 
-def test_a_narrow_page_has_both_graphs(new_page: NewPage, address: str) -> None:
+def test_narrow_page_shows_both_graphs(new_page: NewPage, address: str) -> None:
     page = new_page(viewport={"width": 1024, "height": 700})
     root = opened(page, address)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 1024
@@ -125,7 +127,7 @@ def test_a_narrow_page_has_both_graphs(new_page: NewPage, address: str) -> None:
         assert box["width"] > 180 and box["height"] > 200
 
 
-def test_it_is_shown_in_a_notebook_without_a_kernel(new_page: NewPage) -> None:
+def test_comparison_is_shown_in_a_notebook_without_a_kernel(new_page: NewPage) -> None:
     page = new_page()
     page.set_content(back_ends()._repr_mimebundle_()["text/html"])
     page.frame_locator("iframe").locator(".byl[data-ready]").wait_for()

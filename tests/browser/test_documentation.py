@@ -1,4 +1,5 @@
-"""The documentation site in a browser: search works from disk, pages fit, axe finds nothing."""
+"""The documentation site in a browser: search works from disk, pages fit the window, axe finds
+nothing."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
 
 
 @pytest.mark.parametrize("name", ["how-to/nested-partition.html", "operators.html", "rules.html"])
-def test_pages_are_no_wider_than_a_small_window(site: Path, new_page: NewPage, name: str) -> None:
-    """Nor are they with a long text that an object displays, as tutorials and exercises have."""
+def test_pages_fit_a_small_window(site: Path, new_page: NewPage, name: str) -> None:
+    """Also with a long displayed text, as tutorials and exercises have."""
     page = new_page(viewport={"width": 1024, "height": 800})
     page.goto((site / name).as_uri())
     page.locator("article").evaluate(
@@ -50,7 +51,7 @@ def test_pages_are_no_wider_than_a_small_window(site: Path, new_page: NewPage, n
     assert page.evaluate("document.documentElement.scrollWidth") == 1024
 
 
-def test_pages_with_steppers_have_the_whole_window(site: Path, new_page: NewPage) -> None:
+def test_pages_with_steppers_use_the_whole_window(site: Path, new_page: NewPage) -> None:
     page = new_page(viewport={"width": 1900, "height": 800})
     path = site / "glossary.html"
     plain = path.read_text(encoding="utf-8")
@@ -66,11 +67,11 @@ def test_pages_with_steppers_have_the_whole_window(site: Path, new_page: NewPage
     assert widths[0] < 1400 and widths[1] == 1900
 
 
-def test_elements_are_styled_a_few_times_while_a_page_opens(
+def test_each_element_is_styled_few_times_while_a_page_opens(
     site: Path, new_page: NewPage, browser: Any, tmp_path: Path
 ) -> None:
     """The theme changes a page of the reference hundreds of times; a selector such as
-    `.md-typeset:has(a) > *` would make the browser style all of the page each time."""
+    `.md-typeset:has(a) > *` would make the browser style the whole page each time."""
     page = new_page()
     browser.start_tracing(page=page, path=tmp_path / "trace", categories=["devtools.timeline"])
     page.goto((site / "reference/trace.html").as_uri())
@@ -96,7 +97,9 @@ def test_elements_are_styled_a_few_times_while_a_page_opens(
         "explanation/tolerances.html",
     ],
 )
-def test_axe_finds_nothing(site: Path, new_page: NewPage, name: str, scheme: str) -> None:
+def test_axe_finds_nothing_in_the_documentation(
+    site: Path, new_page: NewPage, name: str, scheme: str
+) -> None:
     page = new_page(color_scheme=scheme, reduced_motion="reduce")
     page.goto((site / name).as_uri())
     page.wait_for_selector("h1")

@@ -1,4 +1,4 @@
-"""The one-file page, opened from disk with no network to be had."""
+"""The exported one-file page, opened from disk without a network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .widget_page import TALL
 pytestmark = pytest.mark.browser
 
 
-def test_the_file_works_from_disk(new_page: Callable[..., Any], mobilenet_page: str) -> None:
+def test_exported_file_works_from_disk(new_page: Callable[..., Any], mobilenet_page: str) -> None:
     page = new_page(viewport=TALL)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -32,7 +32,9 @@ def test_the_file_works_from_disk(new_page: Callable[..., Any], mobilenet_page: 
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
 
 
-def test_the_policy_forbids_every_connection(new_page: Callable[..., Any], tmp_path: Path) -> None:
+def test_content_policy_forbids_every_connection(
+    new_page: Callable[..., Any], tmp_path: Path
+) -> None:
     page = new_page()
     page.goto(chain().save_html(tmp_path / "trace.html").as_uri())
     page.locator(".byl[data-ready]").wait_for()
@@ -46,7 +48,7 @@ def test_the_policy_forbids_every_connection(new_page: Callable[..., Any], tmp_p
     assert refused == "connect-src"
 
 
-def test_it_fills_the_window_in_the_colours_of_the_system(
+def test_exported_page_fills_the_window_in_the_system_s_theme(
     new_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     page = new_page(color_scheme="dark", viewport={"width": 1200, "height": 700})
@@ -57,8 +59,8 @@ def test_it_fills_the_window_in_the_colours_of_the_system(
     assert root.bounding_box() == {"x": 0, "y": 0, "width": 1200, "height": 700}
 
 
-def test_it_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any]) -> None:
-    """`text/html`: what nbconvert and viewers without a kernel show."""
+def test_exported_page_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any]) -> None:
+    """The frame is the `text/html` output that nbconvert and viewers without a kernel show."""
     page = new_page()
     page.set_content(mimebundle(chain())["text/html"])
     root = page.frame_locator("iframe").locator(".byl[data-ready]")
@@ -68,7 +70,7 @@ def test_it_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any])
     assert root.get_attribute("data-index") == "1"
 
 
-def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
+def test_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
     new_page: Callable[..., Any], mobilenet_page: str
 ) -> None:
     address = mobilenet_page
@@ -88,11 +90,11 @@ def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
     root.wait_for()
     assert root.get_attribute("data-index") == "8"
     assert root.get_attribute("data-selected") == chosen
-    other.goto(f"{address}#stage=99&node=n0")  # of another trace
+    other.goto(f"{address}#stage=99&node=n0")  # an identifier of another trace
     other.wait_for_selector('.byl[data-index="8"]')
     wrong: list[Any] = []
     other.on("pageerror", lambda error: wrong.append(error))
-    for name in ("__proto__", "constructor", "toString"):  # what every object has in JavaScript
+    for name in ("__proto__", "constructor", "toString"):  # members of every JavaScript object
         other.goto(f"{address}#stage=2&node={name}")
         other.wait_for_selector('.byl[data-index="1"]')
         assert root.get_attribute("data-selected") != name
@@ -101,7 +103,7 @@ def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
     assert not wrong
 
 
-def test_hostile_names_are_text(new_page: Callable[..., Any], tmp_path: Path) -> None:
+def test_hostile_names_stay_text(new_page: Callable[..., Any], tmp_path: Path) -> None:
     page = new_page()
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))

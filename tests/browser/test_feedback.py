@@ -1,4 +1,4 @@
-"""The page of feedback that a student gets, in a browser."""
+"""The feedback page for a student, in a browser."""
 
 from __future__ import annotations
 

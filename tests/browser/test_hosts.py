@@ -1,4 +1,5 @@
-"""Pages that are not JupyterLab: plain elements, policies, themes, and notebooks nobody trusts."""
+"""The stepper in pages other than JupyterLab: plain elements, policies, themes, and untrusted
+notebooks."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ BOX = '<div style="width:900px">{}</div>'
 
 @pytest.fixture(scope="module")
 def copy() -> str:
-    """The HTML that a notebook keeps of a widget with the name "one"."""
+    """The HTML that a notebook stores for a widget, with the name "one"."""
     bundle = Stepper(chain())._repr_mimebundle_()
     return saved(bundle["text/html"], bundle["text/plain"], "one")
 
 
 def add(page: Any, html: str) -> None:
-    """Add HTML to the page, in an element without a class."""
+    """Adds HTML to the page, in an element without a class."""
     page.evaluate(
         "html => document.body.append(document.createRange().createContextualFragment(html))",
         BOX.format(html),
@@ -39,7 +40,7 @@ def frame(page: Any) -> Any:
     return page.frame_locator(".byl-frame").locator(".byl[data-ready]")
 
 
-def test_the_copy_is_hidden_while_the_widget_lives(
+def test_stored_copy_is_hidden_while_the_widget_is_live(
     new_page: NewPage, chain_state: dict[str, Any], copy: str
 ) -> None:
     page = new_page()
@@ -55,9 +56,7 @@ def test_the_copy_is_hidden_while_the_widget_lives(
 
 
 @pytest.mark.parametrize("policy", ["script-src 'unsafe-inline'", "script-src 'none'"])
-def test_a_frame_that_may_not_run_its_script_shows_the_text(
-    new_page: NewPage, copy: str, policy: str
-) -> None:
+def test_frame_without_scripts_shows_the_text(new_page: NewPage, copy: str, policy: str) -> None:
     page = new_page()
     page.set_content(
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">' + BOX.format(copy)
@@ -67,7 +66,7 @@ def test_a_frame_that_may_not_run_its_script_shows_the_text(
     assert text.is_visible() and "PartitionGraph" in text.inner_text()
 
 
-def test_a_frame_that_runs_shows_no_text(new_page: NewPage, copy: str) -> None:
+def test_frame_with_scripts_hides_the_text(new_page: NewPage, copy: str) -> None:
     page = new_page()
     page.set_content(BOX.format(copy))
     frame(page).wait_for()
@@ -75,8 +74,10 @@ def test_a_frame_that_runs_shows_no_text(new_page: NewPage, copy: str) -> None:
     assert not page.locator(".byl-still").is_visible()
 
 
-def test_a_frame_takes_neither_the_keyboard_nor_the_place(new_page: NewPage, copy: str) -> None:
-    """A notebook that is opened stays at its first cell, however many widgets it keeps."""
+def test_frame_takes_no_focus_and_does_not_scroll_the_notebook(
+    new_page: NewPage, copy: str
+) -> None:
+    """An opened notebook stays at its first cell, however many widgets it stores."""
     page = new_page()
     page.set_content('<div style="height: 2000px"></div>' + BOX.format(copy))
     drawn(frame(page))
@@ -84,7 +85,7 @@ def test_a_frame_takes_neither_the_keyboard_nor_the_place(new_page: NewPage, cop
     assert where == ["BODY", 0]
 
 
-def test_a_link_of_the_table_of_cases_opens_in_a_tab(new_page: NewPage) -> None:
+def test_link_in_the_table_of_cases_opens_a_tab(new_page: NewPage) -> None:
     page = new_page()
     page.context.route("https://**/*", lambda route: route.fulfill(body="the report"))
     (first, *_) = [case for case in cases.table() if case.link]
@@ -104,11 +105,11 @@ def test_a_link_of_the_table_of_cases_opens_in_a_tab(new_page: NewPage) -> None:
         ('data-theme="light"', 'data-theme="dark"'),
     ],
 )
-def test_a_frame_has_the_theme_of_its_host(
+def test_frame_has_the_theme_of_its_host(
     new_page: NewPage, copy: str, light: str, dark: str
 ) -> None:
     for theme, host in (("light", light), ("dark", dark)):
-        page = new_page(color_scheme="null")  # an emulated scheme would hold in frames, too
+        page = new_page(color_scheme="null")  # an emulated scheme would also apply in frames
         page.set_content(f"<body {host}>{BOX.format(copy)}</body>")
         frame(page).wait_for()
         assert frame(page).get_attribute("data-theme") == theme
@@ -122,7 +123,7 @@ def test_a_frame_has_the_theme_of_its_host(
         ("oklch(1 0 0)", "light"),
     ],
 )
-def test_a_widget_has_the_theme_of_the_page_around_it(
+def test_widget_has_the_theme_of_the_page_around_it(
     new_page: NewPage, chain_state: dict[str, Any], colour: str, theme: str
 ) -> None:
     page = new_page(color_scheme="dark" if theme == "light" else "light")
@@ -136,7 +137,7 @@ def test_a_widget_has_the_theme_of_the_page_around_it(
     assert root.is_visible()
 
 
-def test_a_widget_that_enters_its_page_later_has_its_theme(
+def test_widget_inserted_later_has_the_theme_of_its_page(
     new_page: NewPage, chain_state: dict[str, Any]
 ) -> None:
     page = new_page(color_scheme="light")
@@ -170,7 +171,7 @@ def test_sanitized_page_keeps_picture_caption_and_findings(new_page: NewPage, co
     assert still.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")
 
 
-def test_jupyterlab_shows_the_still_copy_of_a_notebook_it_does_not_trust(
+def test_jupyterlab_shows_the_still_copy_of_an_untrusted_notebook(
     new_page: NewPage, jupyterlab: JupyterLab, copy: str
 ) -> None:
     nbformat = pytest.importorskip("nbformat")
@@ -187,7 +188,7 @@ def test_jupyterlab_shows_the_still_copy_of_a_notebook_it_does_not_trust(
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
-def test_the_end_of_the_kernel_is_said(new_page: NewPage, chain_state: dict[str, Any]) -> None:
+def test_lost_kernel_is_reported(new_page: NewPage, chain_state: dict[str, Any]) -> None:
     page = new_page()
     root = mount(page, chain_state)
     page.evaluate("() => window.model.listeners['comm_live_update'].forEach((f) => f())")

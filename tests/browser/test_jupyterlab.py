@@ -19,7 +19,9 @@ recorded = trace(mod, ["InferType", "SimplifyInference", "FoldConstant"], title=
 """
 
 
-def test_a_trace_is_the_stepper(new_page: Callable[..., Any], jupyterlab: JupyterLab) -> None:
+def test_trace_is_shown_as_the_stepper(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
     write_notebook(jupyterlab.root / "trace.ipynb", f"{TRACE}recorded")
     page = new_page()
     jupyterlab.open(page, "trace.ipynb")
@@ -33,7 +35,9 @@ def test_a_trace_is_the_stepper(new_page: Callable[..., Any], jupyterlab: Jupyte
     assert "3 / 3" in root.locator(".byl-position").text_content()
 
 
-def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: JupyterLab) -> None:
+def test_selection_is_the_same_in_browser_and_kernel(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
     shown = f"{TRACE}from byoc_lab.lab.view import Stepper\nstepper = Stepper(recorded)\nstepper"
     write_notebook(jupyterlab.root / "agree.ipynb", shown)
     page = new_page()
@@ -52,7 +56,7 @@ def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: Jupy
     jupyterlab.wait_for(page, "print(stepper.selected_id)", str(chosen))
 
 
-def test_the_kernel_sends_the_module_after_a_rewrite(
+def test_kernel_sends_the_module_after_a_rewrite(
     new_page: Callable[..., Any], jupyterlab: JupyterLab
 ) -> None:
     write_notebook(jupyterlab.root / "rewrites.ipynb", f"{TRACE}recorded")
@@ -73,7 +77,7 @@ def test_the_kernel_sends_the_module_after_a_rewrite(
 def test_jupyterlab_does_not_act_on_keys_meant_for_the_stepper(
     new_page: Callable[..., Any], jupyterlab: JupyterLab
 ) -> None:
-    """`d d` deletes a cell in command mode."""
+    """`d d` would delete a cell in command mode."""
     write_notebook(jupyterlab.root / "keys.ipynb", f"{TRACE}recorded", "1 + 1")
     page = new_page()
     jupyterlab.open(page, "keys.ipynb")
@@ -87,7 +91,7 @@ def test_jupyterlab_does_not_act_on_keys_meant_for_the_stepper(
     assert page.evaluate(count) == 2
 
 
-def test_the_theme_of_jupyterlab_is_followed(
+def test_stepper_follows_the_theme_of_jupyterlab(
     new_page: Callable[..., Any], jupyterlab: JupyterLab
 ) -> None:
     write_notebook(jupyterlab.root / "theme.ipynb", f"{TRACE}recorded")
@@ -97,7 +101,8 @@ def test_the_theme_of_jupyterlab_is_followed(
     page.wait_for_selector('.byl[data-theme="light"]')
     change = "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })"
     for theme in ("Dark", "Light"):
-        # JupyterLab fails to remove the cover of a change if the next one begins before.
+        # JupyterLab keeps the cover of a theme change if the next change begins before it is
+        # removed.
         page.wait_for_selector("#jupyterlab-splash", state="detached")
         page.evaluate(change, f"JupyterLab {theme}")
         page.wait_for_selector(f'.byl[data-theme="{theme.lower()}"]')

@@ -48,7 +48,7 @@ def _(byoc_lab, mod):
 
 
 def steps(page: Any) -> None:
-    """Go from the first stage to the second, in a light page, and see each object once."""
+    """Steps from the first stage to the second, in a light page, and sees each object once."""
     root = page.locator(".byl[data-ready]").first
     root.wait_for()
     page.locator('.byl[data-theme="light"]').first.wait_for()
@@ -58,7 +58,7 @@ def steps(page: Any) -> None:
 
 
 def address_in(log: Path, server: subprocess.Popen[bytes]) -> str:
-    """The address of a server that has started and listens, as it says itself."""
+    """The address that a server prints once it listens."""
     for _ in range(1200):
         said = log.read_text(errors="replace")
         assert server.poll() is None, said
@@ -72,7 +72,7 @@ def address_in(log: Path, server: subprocess.Popen[bytes]) -> str:
 
 @contextmanager
 def marimo(folder: Path) -> Iterator[str]:
-    """The address of a marimo server that shows the notebook, until the end of the block."""
+    """Runs a marimo server that shows the notebook; gives its address."""
     notebook, log = folder / "notebook.py", folder / "log"
     notebook.write_text(MARIMO)
     command = [sys.executable, "-m", "marimo", "run", "--headless", "--no-token", str(notebook)]
@@ -85,7 +85,7 @@ def marimo(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def test_objects_show_themselves_in_marimo(new_page: NewPage, tmp_path: Path) -> None:
+def test_objects_are_displayed_in_marimo(new_page: NewPage, tmp_path: Path) -> None:
     with marimo(tmp_path) as address:
         page = new_page(color_scheme="light")
         page.goto(address)

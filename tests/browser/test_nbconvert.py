@@ -1,4 +1,4 @@
-"""A notebook as nbconvert writes it, opened with no network."""
+"""A notebook converted by nbconvert, opened without a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .widget_page import NewPage
 pytestmark = pytest.mark.browser
 
 
-def test_a_converted_notebook_shows_the_page(
+def test_converted_notebook_shows_the_stepper(
     new_page: NewPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nbformat = pytest.importorskip("nbformat")

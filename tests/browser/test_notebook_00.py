@@ -1,4 +1,4 @@
-"""The first notebook, as somebody sees it who opens it in JupyterLab."""
+"""The first notebook, opened and run in JupyterLab."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAGES = [
 ]  # fmt: skip
 
 
-def test_the_first_notebook_shows_what_it_promises(
+def test_first_notebook_shows_stages_regions_and_a_fixed_finding(
     new_page: Callable[..., Any], jupyterlab: JupyterLab
 ) -> None:
     shutil.copy(NOTEBOOK, jupyterlab.root / NOTEBOOK.name)
@@ -30,13 +30,13 @@ def test_the_first_notebook_shows_what_it_promises(
     jupyterlab.open(page, NOTEBOOK.name)
     jupyterlab.run_all(page)
 
-    # MobileNet: every stage is listed, the last one has cut the regions out.
+    # MobileNet: every stage is listed; the last stage has the outlined regions.
     mobilenet = page.locator(".byl[data-ready]").first
     mobilenet.scroll_into_view_if_needed()
     names = mobilenet.locator('[role="option"] .byl-name').all_text_contents()
-    # Soft hyphens and the group's name come after the pass's own.
+    # A pass's name is followed by soft hyphens and the name of its group.
     assert [re.sub(r"[^A-Za-z ]", "", n).split()[0] for n in names] == STAGES
-    page.wait_for_selector('.byl[data-index="1"]')  # it opens at the first change
+    page.wait_for_selector('.byl[data-index="1"]')  # the stepper opens at the first change
     assert "nn.batch_norm" in mobilenet.text_content()
     mobilenet.focus()
     page.keyboard.press("End")

@@ -1,7 +1,7 @@
 """Screenshots and a short screen recording of the stepper, kept in build/browser.
 
 build/browser/stepper-*.png: MobileNet annotated, merged and partitioned, light and dark.
-build/browser/stepper.webp: the stages one after the other, and rewrites played in one of them.
+build/browser/stepper.webp: all stages in order, and the rewrites in one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEPT = Path(__file__).parents[2] / "build" / "browser"
 SCREEN = {"width": 1600, "height": 1000}
 SHOWN = (800, 500)  # size of the recording
 FRAME = 120  # ms
-# Moving boxes are shown where they are at a time, however long a picture takes.
+# Boxes are drawn at their position for a given time, however long a screenshot takes.
 AT = """(time) => {
   for (const animation of document.getAnimations()) animation.currentTime = time;
 }"""

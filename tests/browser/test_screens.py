@@ -1,7 +1,7 @@
-"""Screens to look at, kept in build/browser: light and dark, of a projector and of a small window.
+"""Screens to look at, kept in build/browser: light and dark, projector and small window.
 
-On each, nothing is wider than the window, no text overlaps another one in the graph, and text that
-is cut off has a tooltip.
+On each, nothing is wider than the window, no texts overlap in the graph, and truncated text has a
+tooltip.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def typed(blocks: int = 4) -> relay.IRModule:
 
 
 def board(*names: str) -> State:
-    """A board with the operators of these names in regions of dnnl."""
+    """A board with the named operators in regions of dnnl."""
     made = byoc_lab.board(typed())
     for call in byoc_lab.explain(made.plain, "dnnl"):
         if call.name in names:
@@ -66,7 +66,7 @@ STEPPERS: dict[str, tuple[Callable[[], State], str]] = {
     "wide-text": (lambda: saved_state(chain(fixed=True, blocks=4)), "End g"),
 }
 
-# Text that is cut off without a tooltip on it or around it, and choices wider than their box.
+# Truncated text without a tooltip on it or around it, and choices wider than their box.
 CUT = """() => {
   const pen = document.createElement("canvas").getContext("2d");
   const wide = (select) => {
@@ -90,10 +90,10 @@ OVERLAPS = """() => [...document.querySelectorAll(".byl-graph")].flatMap((graph)
       .map(([b]) => `${a} / ${b}`));
 })"""
 
-# Whether an element has the whole screen, which it gets and loses some time after the key.
+# Whether an element is in full screen; this changes some time after the key.
 WHOLE = "document.fullscreenElement !== null"
 
-# Graphs of which no box is in the window.
+# Graphs without a box in the window.
 UNSEEN = """() => [...document.querySelectorAll(".byl-canvas")].filter((canvas) => {
   const window = canvas.getBoundingClientRect();
   return ![...canvas.querySelectorAll(".byl-box:not(.byl-gone)")].some((box) => {
@@ -127,7 +127,7 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
     if presented:
         page.wait_for_function(WHOLE)
     for size, (width, height) in SIZES.items():
-        if presented:  # a window in full screen keeps its size
+        if presented:  # a full-screen window keeps its size
             root.press("P")
             page.wait_for_function(f"!({WHOLE})")
         page.set_viewport_size({"width": width, "height": height})
@@ -165,7 +165,7 @@ TABLES: dict[str, Callable[[], Sequence[Any]]] = {
     "coverage": lambda: [byoc_lab.coverage(typed(), "dnnl"), coverages()],
     "explanations": lambda: [byoc_lab.explain(typed(), name) for name in ("dnnl", "ccompiler")],
 }
-# Cells of numbers of more than one line; columns without content.
+# Cells with numbers on more than one line; columns without content.
 TORN = """() => [...document.querySelectorAll("td")].filter((cell) =>
   getComputedStyle(cell).textAlign === "right" && !cell.closest("details") &&
   [...cell.childNodes].some((text) => {
@@ -180,7 +180,7 @@ EMPTY = """() => [...document.querySelectorAll("table")].flatMap((table) =>
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_screen_of_a_table_has_numbers_in_one_line_and_no_empty_column(
+def test_screen_of_a_table_has_one_line_per_number_and_no_empty_column(
     new_page: NewPage, name: str
 ) -> None:
     nbformat = pytest.importorskip("nbformat")

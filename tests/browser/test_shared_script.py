@@ -1,4 +1,4 @@
-"""Widgets that share one script: on a page, and in a notebook that keeps their states."""
+"""Widgets share one script: on a page, and in a notebook that stores their states."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _MOUNT = """async ({ esm, state, holders }) => {
 
 
 def mount(page: Any, state: dict[str, Any], holders: dict[str, str]) -> None:
-    """Show a state in two places and in a shadow tree, with the scripts that the page has."""
+    """Shows a state in two elements and in a shadow tree, with the scripts on the page."""
     page.set_content("<div id=a></div><div id=b></div><div id=shadow></div>")
     page.evaluate(_MOUNT, {"esm": shared_esm(), "state": state, "holders": holders})
 
 
-def test_widgets_of_a_page_import_the_script_once(
+def test_widgets_on_a_page_import_the_script_once(
     new_page: NewPage, chain_state: dict[str, Any]
 ) -> None:
     page = new_page()
@@ -53,7 +53,7 @@ def test_widgets_of_a_page_import_the_script_once(
     assert page.locator("#shadow").evaluate(f"el => ({styles})(el.shadowRoot)") == 1
 
 
-def test_a_widget_without_its_script_says_what_to_do(
+def test_widget_without_its_script_says_how_to_get_it(
     new_page: NewPage, chain_state: dict[str, Any]
 ) -> None:
     page = new_page()
@@ -71,7 +71,7 @@ CELLS = (
 
 
 @pytest.mark.slow
-def test_an_executed_notebook_keeps_the_script_once_and_steps_without_a_kernel(
+def test_executed_notebook_stores_the_script_once_and_steps_without_a_kernel(
     new_page: NewPage, jupyterlab: JupyterLab
 ) -> None:
     nbformat = pytest.importorskip("nbformat")

@@ -11,14 +11,14 @@ from .widget_page import NewPage, model, mount
 pytestmark = pytest.mark.browser
 
 
-def test_buttons_step_and_python_hears_of_it(new_page: NewPage, chain_state: Any) -> None:
+def test_buttons_step_and_python_is_notified(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     root.locator(".byl-next").click()
     assert root.get_attribute("data-index") == "1"
     assert model(page, "model.sent[0]") == {"index": 1, "selected": ""}
     root.locator(".byl-previous").click()
-    root.locator(".byl-previous").click(force=True)  # there is none before the first
+    root.locator(".byl-previous").click(force=True)  # the first stage has no stage before it
     assert root.get_attribute("data-index") == "0"
     assert root.locator(".byl-previous").get_attribute("aria-disabled") == "true"
     root.locator("[role=option]").last.click()
@@ -37,14 +37,16 @@ def test_buttons_step_and_python_hears_of_it(new_page: NewPage, chain_state: Any
         (2, "ArrowRight", 2),
     ],
 )
-def test_keys_step(new_page: NewPage, chain_state: Any, start: int, key: str, end: int) -> None:
+def test_keys_change_the_stage(
+    new_page: NewPage, chain_state: Any, start: int, key: str, end: int
+) -> None:
     root = mount(new_page(), chain_state, index=start)
     root.press(key)
     assert root.get_attribute("data-index") == str(end)
 
 
-def test_keys_go_on_working_at_the_last_stage(new_page: NewPage, chain_state: Any) -> None:
-    """A button that were disabled under the pointer would drop the focus."""
+def test_keys_still_work_at_the_last_stage(new_page: NewPage, chain_state: Any) -> None:
+    """A button that is disabled under the pointer would lose the focus."""
     page = new_page()
     root = mount(page, chain_state, index=1)
     root.locator(".byl-next").click()
@@ -52,7 +54,7 @@ def test_keys_go_on_working_at_the_last_stage(new_page: NewPage, chain_state: An
     assert root.get_attribute("data-index") == "1"
 
 
-def test_keys_elsewhere_on_the_page_are_not_heard(new_page: NewPage, chain_state: Any) -> None:
+def test_keys_outside_the_stepper_are_ignored(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     page.evaluate("() => document.activeElement.blur()")
@@ -60,21 +62,21 @@ def test_keys_elsewhere_on_the_page_are_not_heard(new_page: NewPage, chain_state
     assert root.get_attribute("data-index") == "0"
 
 
-def test_keys_with_modifiers_are_left_to_the_page(new_page: NewPage, chain_state: Any) -> None:
+def test_keys_with_modifiers_are_ignored(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state)
     root.press("Control+ArrowRight")
     assert root.get_attribute("data-index") == "0"
 
 
-def test_python_steps(new_page: NewPage, chain_state: Any) -> None:
+def test_python_changes_the_stage(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
-    # In one turn of the page: later, it asks Python for what may be seen next.
+    # In the same turn of the event loop: later, the page asks Python for the next parts.
     assert page.evaluate("() => (model.set('index', 2), model.sent)") == []
     assert root.get_attribute("data-index") == "2"
 
 
-def test_stepping_is_announced(new_page: NewPage, chain_state: Any) -> None:
+def test_stage_change_is_announced_to_screen_readers(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state)
     root.press("j")
     assert root.locator("[aria-live=polite]").text_content() == (
@@ -83,7 +85,9 @@ def test_stepping_is_announced(new_page: NewPage, chain_state: Any) -> None:
     )
 
 
-def test_filter_and_changed_only(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_filter_and_changed_only_shorten_the_list_of_stages(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
     total = len(mobilenet_state["stages"])
@@ -107,7 +111,7 @@ def test_filter_and_changed_only(new_page: NewPage, mobilenet_state: Any) -> Non
     assert root.get_attribute("data-index") == str(total - 1)
 
 
-def test_typing_in_the_filter_is_not_a_command(new_page: NewPage, chain_state: Any) -> None:
+def test_typing_in_the_filter_triggers_no_command(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     root.press("/")
@@ -124,7 +128,7 @@ def test_help_opens_and_closes(new_page: NewPage, chain_state: Any) -> None:
     assert not root.locator("[role=dialog]").is_visible()
 
 
-def test_keys_jump_from_change_to_change(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_keys_jump_to_the_next_change(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state, index=1)
     root.press("n")
     first = root.locator(".byl-here code").last.get_attribute("data-line")

@@ -1,4 +1,4 @@
-"""The stepper in a browser: a node chosen anywhere is chosen everywhere."""
+"""The stepper in a browser: a selected node is selected in text, graph and panels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def conv_id(state: Any, module: int) -> str:
     return next(i for text, i in state["modules"][module]["lines"] if "nn.conv2d(" in text)
 
 
-def test_a_line_chooses_its_node_everywhere(new_page: NewPage, chain_state: Any) -> None:
+def test_selected_line_selects_its_node_everywhere(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state, index=1)
     ident = conv_id(chain_state, chain_state["stages"][1]["after"])
@@ -30,7 +30,7 @@ def test_a_line_chooses_its_node_everywhere(new_page: NewPage, chain_state: Any)
     assert model(page, "model.sent[0]") == {"index": 1, "selected": ident}
 
 
-def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: Any) -> None:
+def test_selection_stays_from_stage_to_stage(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state)
     ident = conv_id(chain_state, 0)
     root.locator(f'code[data-id="{ident}"] .byl-t-op').first.click()
@@ -39,7 +39,7 @@ def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: An
     assert root.locator(".byl-box.byl-chosen").count() == 1
 
 
-def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_selected_box_selects_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(viewport=TALL), mobilenet_state)
     root.get_by_title("Open all groups").click()
     drawn(root)
@@ -50,7 +50,7 @@ def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None
     assert root.locator(f'code.byl-chosen[data-id="{ident}"]').first.is_visible()
 
 
-def test_a_variable_in_the_text_chooses_what_it_stands_for(
+def test_selected_variable_in_the_text_selects_its_value(
     new_page: NewPage, chain_state: Any
 ) -> None:
     root = mount(new_page(), chain_state, index=1)
@@ -60,7 +60,7 @@ def test_a_variable_in_the_text_chooses_what_it_stands_for(
     assert root.locator('code[data-side="a"] span.byl-chosen').count() == 2, "defined, used"
 
 
-def test_escape_and_a_second_click_let_go(new_page: NewPage, chain_state: Any) -> None:
+def test_escape_or_a_second_click_clears_the_selection(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     line = root.locator('code[data-side="a"] .byl-t-op').first
     line.click()
@@ -73,7 +73,7 @@ def test_escape_and_a_second_click_let_go(new_page: NewPage, chain_state: Any) -
     assert root.locator(".byl-chosen").count() == 0
 
 
-def test_choosing_opens_the_fold_that_hides_the_line(
+def test_selection_opens_the_fold_that_hides_the_line(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
     state = copy.deepcopy(mobilenet_state)
@@ -89,7 +89,7 @@ def test_choosing_opens_the_fold_that_hides_the_line(
     assert root.locator(f'code.byl-chosen[data-id="{ident}"]').first.is_visible()
 
 
-def test_findings_lead_to_their_node_and_back(new_page: NewPage, chain_state: Any) -> None:
+def test_findings_link_to_their_node_and_back(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     (finding,) = chain_state["modules"][chain_state["stages"][1]["after"]]["findings"]
     assert root.locator('[data-tab="findings"]').text_content() == "Findings1"
@@ -108,7 +108,7 @@ def test_findings_lead_to_their_node_and_back(new_page: NewPage, chain_state: An
     assert root.locator(f'code.byl-chosen[data-id="{finding["node"]}"]').first.is_visible()
 
 
-def test_a_finding_flags_its_box_and_the_edge(new_page: NewPage, chain_state: Any) -> None:
+def test_finding_marks_its_box_and_the_edge(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     (finding,) = chain_state["modules"][chain_state["stages"][1]["after"]]["findings"]
     flagged = root.locator(".byl-box:has(.byl-flag)")
@@ -116,7 +116,7 @@ def test_a_finding_flags_its_box_and_the_edge(new_page: NewPage, chain_state: An
     assert root.locator(".byl-crossing").count() == 1
 
 
-def test_rewrites_and_changes_lead_to_nodes(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_rewrites_and_changes_link_to_nodes(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state, index=1)
     stage = mobilenet_state["stages"][1]
     root.press("3")
@@ -133,9 +133,7 @@ def test_rewrites_and_changes_lead_to_nodes(new_page: NewPage, mobilenet_state: 
     assert root.locator('[data-panel="changes"] .byl-card').count() == stage["changes_total"]
 
 
-def test_a_rule_and_a_pass_show_their_page_and_their_source(
-    new_page: NewPage, chain_state: Any
-) -> None:
+def test_rule_shows_its_page_and_pass_shows_its_source(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     root.press("2")
     rule = root.locator('[data-about="BYL001"]')
@@ -148,7 +146,7 @@ def test_a_rule_and_a_pass_show_their_page_and_their_source(
     assert root.locator('[data-about="PartitionGraph"]').is_visible()
 
 
-def test_a_constant_says_what_it_was_computed_from(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_folded_constant_shows_its_origins(new_page: NewPage, mobilenet_state: Any) -> None:
     n = next(n for n, s in enumerate(mobilenet_state["stages"]) if s["name"] == "FoldConstant")
     root = mount(new_page(), mobilenet_state, index=n)
     constant = root.locator('code[data-side="a"] .byl-t-const', has_text="[1]").first

@@ -1,4 +1,5 @@
-"""The stepper in a browser: the caption, errors, findings by key, playing, comparing, history."""
+"""The stepper in a browser: caption, errors, findings by key, playing, comparing stages,
+history."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .widget_page import TALL, NewPage, lines, model, mount
 pytestmark = pytest.mark.browser
 
 
-def test_an_error_shows_its_explanation_first_and_its_text_folded(
+def test_error_shows_its_explanation_and_folds_its_text(
     new_page: NewPage, chain_state: Any
 ) -> None:
     root = mount(new_page(), chain_state, index=chain_state["opens"])
@@ -33,7 +34,7 @@ def test_an_error_shows_its_explanation_first_and_its_text_folded(
     assert root.get_attribute("data-selected")
 
 
-def test_f_goes_to_the_findings_of_this_and_other_stages(
+def test_key_f_moves_to_findings_of_this_and_other_stages(
     new_page: NewPage, chain_state: Any
 ) -> None:
     root = mount(new_page(), chain_state, index=0)
@@ -53,7 +54,7 @@ def _findings(state: Any, stage: Any) -> int:
     return len(state["modules"][which]["findings"])
 
 
-def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
+def test_play_shows_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
     trace = chain(fixed=True)
     builder = Builder(Ids())
     state = with_steps(trace, builder.ids, builder.trace(trace))
@@ -73,14 +74,14 @@ def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
     page.wait_for_selector('.byl[data-index="2"]')
     total = state["stages"][2]["events_total"]
     page.wait_for_function("(k) => model.get('rewrite') === k", arg=total)
-    root.get_by_text("▶ Play").wait_for()  # it ends there
+    root.get_by_text("▶ Play").wait_for()  # playing stops at the last stage
     slider = root.locator(".byl-line")
     slider.fill("1")
     assert model(page, "model.get('rewrite')") == 1
     assert slider.get_attribute("aria-valuetext") == f"rewrite 1 of {total}"
 
 
-def test_any_two_stages_are_compared(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_any_two_stages_can_be_compared(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page(viewport=TALL)
     root = mount(page, mobilenet_state, index=8)
     root.press("g")
@@ -101,7 +102,7 @@ def test_any_two_stages_are_compared(new_page: NewPage, mobilenet_state: Any) ->
     assert root.locator(".byl-compare").input_value() == "", "another stage, its own input"
 
 
-def test_the_history_of_a_node_leads_to_its_stages(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_history_of_a_node_links_to_its_stages(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page()
     root = mount(page, mobilenet_state, index=8)
     root.press("5")
@@ -117,7 +118,7 @@ def test_the_history_of_a_node_leads_to_its_stages(new_page: NewPage, mobilenet_
     assert root.get_attribute("data-selected") == names["%0"]
 
 
-def test_origins_and_images_are_lit(new_page: NewPage) -> None:
+def test_origins_and_results_of_the_selected_node_are_highlighted(new_page: NewPage) -> None:
     root = mount(new_page(), trace_state(chain(fixed=True)), index=2)
     root.press("s")
     assert root.locator(".byl-related").count() == 0
@@ -126,7 +127,7 @@ def test_origins_and_images_are_lit(new_page: NewPage) -> None:
     assert root.locator(".byl-related").count() > 0
 
 
-def test_partitioned_calls_stand_beside_the_lines_that_they_were(
+def test_moved_calls_are_shown_beside_their_old_lines(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
     page = new_page(viewport=TALL)
@@ -145,9 +146,9 @@ def test_partitioned_calls_stand_beside_the_lines_that_they_were(
     assert any(re.fullmatch(r"↗ \d+ lines? moved to @tvmgen_default_dnnl_main_0", n) for n in notes)
 
 
-def test_a_comparison_can_leave_stages_out(new_page: NewPage, mobilenet_state: Any) -> None:
-    """FoldConstant against the input: what SimplifyInference added and FoldConstant folded again is
-    not shown."""
+def test_comparison_can_skip_stages(new_page: NewPage, mobilenet_state: Any) -> None:
+    """FoldConstant against the input hides operators that SimplifyInference adds and
+    FoldConstant removes."""
     root = mount(new_page(viewport=TALL), mobilenet_state, index=2)
     root.locator(".byl-compare").select_option("0")
     rows = root.locator('.byl-row:not([data-kind="same"])').all_text_contents()

@@ -1,4 +1,4 @@
-"""The stepper in a browser: its drawing of a stage."""
+"""The stepper in a browser: the text of a stage and its differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .widget_page import NewPage, lines, mount
 pytestmark = pytest.mark.browser
 
 
-def test_it_draws_the_stages_and_the_difference(new_page: NewPage, chain_state: Any) -> None:
+def test_stages_and_differences_are_drawn(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     assert root.get_attribute("data-ready") == "true"
     assert root.get_attribute("data-index") == "1"
@@ -35,7 +35,7 @@ def test_it_draws_the_stages_and_the_difference(new_page: NewPage, chain_state: 
     assert chip.text_content() == "0 → 2 regions"
 
 
-def test_the_text_on_the_page_is_the_module(new_page: NewPage, chain_state: Any) -> None:
+def test_text_on_the_page_equals_the_module(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=2)  # the stage that failed: one module, nothing cut
     for button in root.locator(".byl-more").all():
         button.click()
@@ -54,7 +54,7 @@ def test_split_toggle_shows_the_texts_unified(new_page: NewPage, chain_state: An
     assert pane.get_attribute("data-layout") == "unified"
 
 
-def test_words_that_changed_are_marked_and_numbers_are_not(
+def test_changed_words_are_marked_and_renumbered_variables_are_not(
     new_page: NewPage, chain_state: Any
 ) -> None:
     root = mount(new_page(), chain_state, index=1)
@@ -66,7 +66,7 @@ def test_words_that_changed_are_marked_and_numbers_are_not(
     assert after == ["%0", "%1"]
 
 
-def test_types_are_hidden_until_asked_for(new_page: NewPage, chain_state: Any) -> None:
+def test_types_are_hidden_until_requested(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     types = root.locator(".byl-row.byl-added .byl-t-type").first
     assert not types.is_visible()
@@ -74,7 +74,7 @@ def test_types_are_hidden_until_asked_for(new_page: NewPage, chain_state: Any) -
     assert root.locator(".byl-row.byl-added .byl-t-type").first.is_visible()
 
 
-def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
+def test_change_of_types_alone_is_shown(new_page: NewPage) -> None:
     state = trace_state(chain())
     stage = state["stages"][1]
     for side, dtype in (("before", "int32"), ("after", "int8")):
@@ -85,13 +85,13 @@ def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
     assert root.locator(".byl-typed .byl-t-type").first.is_visible()
 
 
-def test_lines_that_moved_are_told_from_new_ones(new_page: NewPage) -> None:
-    """PartitionGraph moves operators out into functions; the annotations it drops are gone."""
+def test_moved_lines_are_distinguished_from_new_lines(new_page: NewPage) -> None:
+    """PartitionGraph moves operators into functions and removes the annotations."""
     root = mount(new_page(), trace_state(chain(fixed=True)), index=2)
     root.press("s")
     came = root.locator('.byl-moved-row[data-kind="moved"]')
     assert came.count() == 8
-    for row in came.all():  # beside the line that it was
+    for row in came.all():  # beside the old line
         was, now = row.locator("code").all_text_contents()
         assert was.split("(")[0].split()[-1] == now.split("(")[0].split()[-1]
         assert row.locator(".byl-sign").all_text_contents() == ["↗", "↘"]
@@ -109,14 +109,12 @@ def test_lines_that_moved_are_told_from_new_ones(new_page: NewPage) -> None:
     assert came.filter(has_text="nn.relu").first.locator("code.byl-chosen").count() == 2
 
 
-def test_the_operand_that_a_finding_is_about_is_underlined(
-    new_page: NewPage, chain_state: Any
-) -> None:
+def test_operand_that_a_finding_names_is_underlined(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     assert root.locator(".byl-wrong").all_text_contents() == ["%10"]
 
 
-def test_unchanged_runs_are_folded_and_open(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_unchanged_lines_are_folded_until_opened(new_page: NewPage, mobilenet_state: Any) -> None:
     state = copy.deepcopy(mobilenet_state)
     stage = state["stages"][0]
     count = len(state["modules"][stage["after"]]["lines"])
@@ -133,7 +131,7 @@ def test_unchanged_runs_are_folded_and_open(new_page: NewPage, mobilenet_state: 
     assert folds.count() == 1
 
 
-def test_a_very_long_line_is_cut_until_asked_for(new_page: NewPage, chain_state: Any) -> None:
+def test_very_long_line_is_truncated_until_opened(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     header = root.locator('code[data-side="a"]').first
     shown = header.text_content()
@@ -143,7 +141,7 @@ def test_a_very_long_line_is_cut_until_asked_for(new_page: NewPage, chain_state:
     assert "%layer1_bn_var" in header.text_content()
 
 
-def test_a_stage_that_failed_says_why(new_page: NewPage, chain_state: Any) -> None:
+def test_failed_stage_shows_its_error(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=2)
     box = root.locator(".byl-error-box[role=alert]")
     assert "FreeVariableError" in box.text_content()
@@ -151,7 +149,7 @@ def test_a_stage_that_failed_says_why(new_page: NewPage, chain_state: Any) -> No
     assert root.locator(".byl-diff").get_attribute("data-layout") == "single"
 
 
-def test_one_module_has_no_stages(new_page: NewPage) -> None:
+def test_single_module_has_no_stages(new_page: NewPage) -> None:
     mod = annotated(fixed=True)
     root = mount(new_page(), module_state(mod))
     assert not root.locator(".byl-stages").is_visible()

@@ -1,4 +1,5 @@
-"""The stepper in a browser: names of a megabyte, marks of direction, texts of 50,000 lines."""
+"""The stepper in a browser: names of a megabyte, bidirectional control characters, texts of
+50,000 lines."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ LINES = 50_000
 
 
 def named(name: str) -> dict[str, Any]:
-    """The state of a trace whose input has a name."""
+    """The state of a trace with a given name for its input."""
     x = relay.var(name, shape=(1, 4))
     mod = relay.IRModule.from_expr(nn.relu(relay.exp(x)))
     return trace_state(trace(mod, [InferType(), AnnotateTarget("dnnl")], title=name))
 
 
-# A trace of one stage whose modules have many lines, all but one the same before and after.
+# A trace of one stage whose modules have many lines, and only one of them changes.
 GROW = """(count) => {
   const small = model.get("state");
   const before = Array.from({ length: count }, (_, n) => [`  %${n} = nn.relu(%${n - 1})`, `x${n}`]);
@@ -42,7 +43,7 @@ GROW = """(count) => {
 }"""
 
 
-def test_a_name_of_a_megabyte_stays_inside(new_page: NewPage) -> None:
+def test_name_of_a_megabyte_fits_the_page(new_page: NewPage) -> None:
     page = new_page()
     root = mount(page, named("n" * 1_000_000))
     for key in ("ArrowRight", "2", "3", "4", "5", "1"):
@@ -54,7 +55,7 @@ def test_a_name_of_a_megabyte_stays_inside(new_page: NewPage) -> None:
     assert box["width"] < 700
 
 
-def test_marks_of_direction_are_spelled_out_everywhere(new_page: NewPage) -> None:
+def test_bidirectional_control_characters_are_escaped_everywhere(new_page: NewPage) -> None:
     root = mount(new_page(), named("a\u202eb\u2066c"))
     for key in ("1", "2", "3", "4", "5", "ArrowRight"):
         root.press(key)
@@ -65,7 +66,7 @@ def test_marks_of_direction_are_spelled_out_everywhere(new_page: NewPage) -> Non
     assert "\\u202e" in root.locator(".byl-scene").text_content()
 
 
-def test_of_fifty_thousand_lines_few_are_in_the_page(new_page: NewPage, chain_state: Any) -> None:
+def test_page_of_fifty_thousand_lines_has_few_rows(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     page.evaluate(GROW, LINES)

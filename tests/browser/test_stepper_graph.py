@@ -1,4 +1,4 @@
-"""The stepper in a browser: its graph."""
+"""The stepper in a browser: layout, selection and navigation of the graph."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def test_mobilenet_fits_one_screen_in_large_type(
         assert at["y"] + at["height"] <= canvas["y"] + canvas["height"] + 1
 
 
-def test_a_repeated_block_opens_and_closes_in_place(
-    new_page: NewPage, mobilenet_state: Any
-) -> None:
+def test_repeated_block_opens_and_closes_in_place(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state)
     repeat = root.locator(".byl-box.byl-repeat")
     assert "13 times" in repeat.text_content()
@@ -51,7 +49,7 @@ def test_a_repeated_block_opens_and_closes_in_place(
     root.locator(".byl-box.byl-repeat").wait_for()
 
 
-def test_the_colour_is_that_of_the_back_end(new_page: NewPage, chain_state: Any) -> None:
+def test_regions_have_the_colour_of_their_back_end(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     regions = root.locator(".byl-region")
     assert regions.count() == 2
@@ -59,7 +57,9 @@ def test_the_colour_is_that_of_the_back_end(new_page: NewPage, chain_state: Any)
     assert "dnnl" in root.locator(".byl-legend").text_content()
 
 
-def test_begin_and_end_are_on_the_border_of_the_region(new_page: NewPage, chain_state: Any) -> None:
+def test_begin_and_end_are_drawn_on_the_region_boundary(
+    new_page: NewPage, chain_state: Any
+) -> None:
     root = mount(new_page(), chain_state, index=1)
     assert root.locator(".byl-box.byl-begin, .byl-box.byl-end").count() == 0
     begin = root.locator(".byl-note.byl-begin").first
@@ -70,8 +70,8 @@ def test_begin_and_end_are_on_the_border_of_the_region(new_page: NewPage, chain_
     assert "compiler_begin" in chosen.text_content()
 
 
-def test_boxes_stay_the_same_from_stage_to_stage(new_page: NewPage, mobilenet_state: Any) -> None:
-    """The element of a box that remains is moved, not made again; one that is gone fades."""
+def test_boxes_are_kept_from_stage_to_stage(new_page: NewPage, mobilenet_state: Any) -> None:
+    """The element of a remaining box is moved, not created again; a removed box fades out."""
     page = new_page()
     root = mount(page, mobilenet_state)
     page.evaluate("() => document.querySelectorAll('[data-key]').forEach((e) => (e.was = true))")
@@ -86,7 +86,7 @@ def test_boxes_stay_the_same_from_stage_to_stage(new_page: NewPage, mobilenet_st
     assert root.locator(".byl-fresh").count() > 0
 
 
-def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_pan_and_zoom_stay_after_a_step(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state, index=5)
     root.get_by_label("Zoom in").click()
     root.get_by_label("Zoom in").click()
@@ -101,7 +101,7 @@ def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) ->
 
 
 def place(locator: Any) -> tuple[float, float]:
-    """The upper left corner of a box on the screen, once it stands still."""
+    """The upper left corner of a box on the screen, once the box has stopped moving."""
     still(locator.page)
     box = locator.bounding_box()
     return round(box["x"]), round(box["y"])
@@ -110,7 +110,7 @@ def place(locator: Any) -> tuple[float, float]:
 def test_opened_group_and_centred_box_keep_their_position(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
-    """A group that is opened where one has zoomed in; the box in the middle, from step to step."""
+    """A group that is opened in a zoomed graph, and the box in the middle from step to step."""
     root = mount(new_page(reduced_motion="reduce"), mobilenet_state, index=3)
     for _ in range(2):
         root.get_by_label("Zoom in").click()
@@ -129,7 +129,9 @@ def test_opened_group_and_centred_box_keep_their_position(
     assert abs(now[0] - was[0]) < 60 and abs(now[1] - was[1]) < 60
 
 
-def test_the_overview_map_goes_where_it_is_clicked(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_click_on_the_overview_map_moves_the_graph_there(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
     overview = root.locator(".byl-overview")
@@ -158,7 +160,7 @@ def test_the_overview_map_goes_where_it_is_clicked(new_page: NewPage, mobilenet_
     assert last[0] > canvas["width"] / 10 and last[1] > canvas["height"] / 10
 
 
-def test_the_wheel_pans(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_wheel_pans_the_graph(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
     for _ in range(4):
@@ -172,7 +174,7 @@ def test_the_wheel_pans(new_page: NewPage, mobilenet_state: Any) -> None:
     )
 
 
-def test_dragging_the_graph_chooses_nothing(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_dragging_the_graph_selects_nothing(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
     for _ in range(4):
@@ -196,7 +198,7 @@ def test_graph_toggles_between_before_and_after(new_page: NewPage, chain_state: 
     assert root.locator(".byl-frame.byl-region:not(.byl-gone)").count() == 0
 
 
-def test_what_was_not_opened_is_said_of_its_stage_alone(
+def test_note_on_unopened_groups_is_shown_only_for_its_stage(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
     root = mount(new_page(), mobilenet_state, index=1)
@@ -207,7 +209,7 @@ def test_what_was_not_opened_is_said_of_its_stage_alone(
     assert root.locator(".byl-left").count() == 0
 
 
-def test_no_edge_is_drawn_over_the_name_of_a_group(new_page: NewPage, chain_state: Any) -> None:
+def test_edges_are_not_drawn_over_group_names(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state, index=1)
     labels = root.locator(".byl-edges > .byl-label")
@@ -223,7 +225,7 @@ def test_no_edge_is_drawn_over_the_name_of_a_group(new_page: NewPage, chain_stat
 
 
 @pytest.mark.parametrize("size", [(800, 600), (1024, 768), (1600, 1000)])
-def test_a_graph_that_does_not_fit_begins_in_type_that_can_be_read(
+def test_graph_larger_than_the_window_begins_in_readable_type(
     new_page: NewPage, size: tuple[int, int]
 ) -> None:
     page = new_page(viewport={"width": size[0], "height": size[1]})
@@ -255,8 +257,8 @@ def test_search_finds_operators_attributes_and_shapes(
     assert "groups=512" in root.locator("code.byl-chosen").first.text_content()
 
 
-def test_open_all_stays_readable_and_says_what_is_left(new_page: NewPage) -> None:
-    """Of a small graph it opens all; of a large one the outer levels."""
+def test_open_all_stays_readable_and_names_unopened_groups(new_page: NewPage) -> None:
+    """It opens every group of a small graph, and the outer levels of a large one."""
     large, _ = relay.testing.resnet.get_workload(num_layers=50)
     for mod, complete in ((chain()["Annotate"].after, True), (large, False)):
         root = mount(new_page(), module_state(mod))
@@ -276,7 +278,7 @@ def test_open_all_stays_readable_and_says_what_is_left(new_page: NewPage) -> Non
 FOCUSED = "() => document.activeElement.dataset.key ?? ''"
 
 
-def test_enter_in_the_search_moves_to_what_it_finds(new_page: NewPage, chain_state: Any) -> None:
+def test_enter_in_the_search_moves_to_the_next_hit(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state)
     root.locator(".byl-search").fill("nn.conv2d")
@@ -293,7 +295,7 @@ def test_enter_in_the_search_moves_to_what_it_finds(new_page: NewPage, chain_sta
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_tab_reaches_the_graph_and_arrows_its_boxes(
+def test_tab_focuses_the_graph_and_arrows_move_between_boxes(
     new_page: NewPage, chain_state: Any, tmp_path: Path, saved: bool
 ) -> None:
     """By keys alone: from the beginning of the page, at each stage."""
@@ -319,7 +321,9 @@ def test_tab_reaches_the_graph_and_arrows_its_boxes(
         drawn(root)
 
 
-def test_following_a_node_leaves_what_it_depends_on(new_page: NewPage, chain_state: Any) -> None:
+def test_following_a_node_highlights_upstream_and_downstream_boxes(
+    new_page: NewPage, chain_state: Any
+) -> None:
     root = mount(new_page(), chain_state)
     second = root.locator(".byl-box.byl-op", has_text="nn.conv2d").nth(1)
     second.click()
@@ -343,15 +347,15 @@ def test_node_is_selected_by_keyboard(new_page: NewPage, chain_state: Any) -> No
     assert root.get_attribute("data-selected")
 
 
-def test_less_motion_where_asked_for(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_reduced_motion_removes_animations(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(reduced_motion="reduce"), mobilenet_state)
     root.press("ArrowRight")
     drawn(root)
     assert root.locator(".byl-gone, .byl-appear").count() == 0
 
 
-def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
-    """The outline, the graph of the stage that is shown, then its text, which the page asks for."""
+def test_large_trace_is_sent_in_parts(new_page: NewPage) -> None:
+    """First the list of stages, then the graph of the shown stage, then its text on request."""
     parts = Parts(mobilenet(), whole=False)
     page = new_page()
     root = mount(page, json.loads(json.dumps(parts.state)), index=1)
@@ -374,7 +378,7 @@ def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     assert "is being computed" not in root.locator(".byl-diff").text_content()
 
 
-def test_two_views_of_a_large_trace_are_both_drawn_when_a_part_comes(new_page: NewPage) -> None:
+def test_two_views_of_a_large_trace_are_both_drawn_when_a_part_arrives(new_page: NewPage) -> None:
     parts = Parts(mobilenet(), whole=False)
     page = new_page()
     mount(page, json.loads(json.dumps(parts.state)), index=1)
@@ -385,10 +389,10 @@ def test_two_views_of_a_large_trace_are_both_drawn_when_a_part_comes(new_page: N
         page.locator(".byl").nth(n).locator(".byl-box.byl-repeat").wait_for()
 
 
-def test_the_rewrites_of_a_large_trace_come_graph_first(
+def test_rewrites_of_a_large_trace_send_the_graph_first(
     new_page: NewPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next rewrite is asked for ahead, then the text of the one that is shown."""
+    """The page requests the next rewrite in advance, then the text of the shown one."""
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 0)
     trace = mobilenet()
     parts = Parts(trace, whole=False)

@@ -1,4 +1,5 @@
-"""The stepper in a browser: it leaves the page, the reader's settings and other widgets alone."""
+"""The stepper in a browser: it does not disturb the page, the reader's settings or other
+widgets."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.browser
 HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 
 
-def test_text_from_a_module_is_never_markup(new_page: NewPage, chain_state: Any) -> None:
+def test_text_from_a_module_is_never_parsed_as_markup(new_page: NewPage, chain_state: Any) -> None:
     state = copy.deepcopy(chain_state)
     state["title"] = HOSTILE
     for module in state["modules"]:
@@ -45,7 +46,7 @@ def test_text_from_a_module_is_never_markup(new_page: NewPage, chain_state: Any)
     assert page.evaluate("() => window.hurt") is None
 
 
-def test_cleaning_up_leaves_nothing_behind(new_page: NewPage, chain_state: Any) -> None:
+def test_cleanup_removes_all_listeners_and_elements(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     mount(page, chain_state)
     assert model(page, "model.listening") == 7
@@ -109,8 +110,8 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_read(new_page: NewPage, chain_state: Any, scheme: str) -> None:
-    """WCAG 2.2, 1.4.3: at least 4.5 to 1 between text and what is behind it."""
+def test_all_text_has_enough_contrast(new_page: NewPage, chain_state: Any, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: a contrast of at least 4.5 to 1 between text and background."""
     page = new_page(color_scheme=scheme)
     root = mount(page, chain_state, index=1)
     root.press("t")
@@ -122,7 +123,7 @@ def test_all_text_can_be_read(new_page: NewPage, chain_state: Any, scheme: str) 
     assert [found.split(":")[0] for found in page.evaluate(CONTRAST)] == ["byl-position"]
 
 
-def test_nothing_sticks_out_at_any_width(new_page: NewPage, chain_state: Any) -> None:
+def test_nothing_overflows_at_any_width(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state, index=1)
     for width in (1600, 1000, 700):
@@ -134,7 +135,7 @@ def test_nothing_sticks_out_at_any_width(new_page: NewPage, chain_state: Any) ->
             assert box["width"] > 40 and box["height"] > 20, part
 
 
-def test_roles_for_readers(new_page: NewPage, chain_state: Any) -> None:
+def test_elements_have_roles_for_screen_readers(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state)
     assert root.get_attribute("data-lm-suppress-shortcuts") == "true"
     assert root.locator("[role=listbox]").get_attribute("aria-activedescendant")

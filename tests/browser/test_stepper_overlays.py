@@ -1,4 +1,5 @@
-"""The stepper in a browser: numbers and reasons in the graph, kernels in the history of a node."""
+"""The stepper in a browser: numbers and reasons as overlays of the graph, kernels in the history
+of a node."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from .widget_page import NewPage, drawn, mount
 pytestmark = pytest.mark.browser
 
 
-def test_an_overlay_has_a_legend_and_numbers(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_overlay_has_a_legend_and_numbers(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state)
     assert root.locator(".byl-value").count() == 0
     root.locator(".byl-overlays").select_option("flops")
@@ -26,7 +27,9 @@ def test_an_overlay_has_a_legend_and_numbers(new_page: NewPage, mobilenet_state:
     assert root.locator(".byl-value, .byl-heat, .byl-scale").count() == 0
 
 
-def test_reasons_and_kernels(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_overlay_of_reasons_shows_why_and_history_shows_kernels(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     last = mobilenet_state["stages"][-1]
     module = mobilenet_state["modules"][last["after"]]
     conv = next(i for text, i in module["lines"] if "nn.conv2d(" in text)
@@ -53,7 +56,9 @@ def test_reasons_and_kernels(new_page: NewPage, mobilenet_state: Any) -> None:
     assert root.locator(".byl-why-host").count() == 0
 
 
-def test_overlays_come_from_the_kernel_later(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_overlays_that_the_kernel_computes_later_are_shown(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     page = new_page()
     root = mount(page, mobilenet_state, index=8)
     groups = mobilenet_state["modules"][mobilenet_state["stages"][8]["after"]]["scene"]["groups"]

@@ -1,4 +1,4 @@
-"""The stepper in a browser, with a recording of a real TVM: stages that are only text included."""
+"""The stepper in a browser, with a recording from a real TVM in which some stages are only text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .widget_page import NewPage, lines, mount
 pytestmark = pytest.mark.browser
 
 
-def test_a_recording_is_stepped_through(new_page: NewPage, tmp_path: Path) -> None:
-    """One pass leaves text that no graph can be drawn of, the next one a module again."""
+def test_recording_can_be_stepped_through(new_page: NewPage, tmp_path: Path) -> None:
+    """One pass leaves text without a graph, the next one a module again."""
     passes = [begin("A"), end("A", FOREIGN), begin("B", None), end("B", f"{FOREIGN} # b")]
     passes += [begin("C", None), end("C", TEXT)]
     trace = load_trace(write(tmp_path / "recorded", HEAD, *passes))

@@ -1,4 +1,4 @@
-"""The stepper in a browser, with a trace of passes of today's TVM."""
+"""The stepper in a browser, with a trace of Relax passes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_regions_have_the_colour_of_their_back_end(new_page: NewPage, state: Any
     assert "3 operators" in root.locator(".byl-op", has_text="call_dps_packed").text_content()
 
 
-def test_the_text_is_that_of_tvm_and_moved_lines_are_found(new_page: NewPage, state: Any) -> None:
+def test_text_is_tvm_s_and_moved_lines_are_found(new_page: NewPage, state: Any) -> None:
     root = mount(new_page(), state, index=FUSED)
     shown = [line.strip() for line in lines(root)]
     assert (
@@ -43,7 +43,7 @@ def test_the_text_is_that_of_tvm_and_moved_lines_are_found(new_page: NewPage, st
     assert moved.count() >= 3
 
 
-def test_a_line_and_its_box_are_selected_together(new_page: NewPage, state: Any) -> None:
+def test_line_and_its_box_are_selected_together(new_page: NewPage, state: Any) -> None:
     root = mount(new_page(), state, index=0)
     root.locator("code", has_text="R.nn.conv2d(").first.click()
     assert root.locator(".byl-op.byl-chosen").text_content().startswith("nn.conv2d")

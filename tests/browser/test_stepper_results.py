@@ -1,4 +1,5 @@
-"""Results as tables in a browser: rows and boxes light each other, by pointer and by keyboard."""
+"""Result tables in a browser: selecting a row highlights its box and the reverse, by pointer and
+keyboard."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def stepper() -> Stepper:
-    """A trace with an error per operator: of the convolution too large, of the product not."""
+    """A trace with an error for each operator: too large for the convolution, acceptable for the
+    product."""
     mod = network()
     trace = byoc_lab.trace(mod, "dnnl")
     first, second = symbols(trace)
@@ -42,7 +44,9 @@ def lit(root: Any) -> list[str]:
     return root.locator("tr.byl-chosen th").all_text_contents()
 
 
-def test_a_row_lights_its_box_and_a_box_its_row(new_page: NewPage, stepper: Stepper) -> None:
+def test_selected_row_highlights_its_box_and_selected_box_its_row(
+    new_page: NewPage, stepper: Stepper
+) -> None:
     root = mount(new_page(), state_with(stepper))
     root.press("6")
     assert root.locator("[data-result]").all_text_contents() == ["validate", "explain", "coverage"]
@@ -63,7 +67,7 @@ def test_a_row_lights_its_box_and_a_box_its_row(new_page: NewPage, stepper: Step
     assert "nn.batch_flatten" in rows.first.text_content(), "what is on the host comes first"
 
 
-def test_rows_are_reached_by_keyboard(new_page: NewPage, stepper: Stepper) -> None:
+def test_rows_are_selected_by_keyboard(new_page: NewPage, stepper: Stepper) -> None:
     page = new_page()
     root = mount(page, state_with(stepper), index=9)
     root.press("6")
@@ -77,7 +81,7 @@ def test_rows_are_reached_by_keyboard(new_page: NewPage, stepper: Stepper) -> No
     assert page.evaluate("document.activeElement.getAttribute('aria-current')") == "true"
 
 
-def test_errors_per_operator_are_beside_their_boxes(new_page: NewPage, stepper: Stepper) -> None:
+def test_errors_per_operator_are_shown_at_their_boxes(new_page: NewPage, stepper: Stepper) -> None:
     root = mount(new_page(), state_with(stepper), index=9)
     root.locator(".byl-overlays").select_option("error")
     box = root.locator(".byl-scene .byl-box", has_text="nn.conv2d")
@@ -98,7 +102,9 @@ def test_results_tab_appears_only_with_results(new_page: NewPage, stepper: Stepp
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(new_page: NewPage, stepper: Stepper, scheme: str) -> None:
+def test_axe_finds_nothing_in_result_tables(
+    new_page: NewPage, stepper: Stepper, scheme: str
+) -> None:
     page = new_page(color_scheme=scheme, reduced_motion="reduce")
     root = mount(page, state_with(stepper), index=9)
     root.press("6")
@@ -108,7 +114,7 @@ def test_axe_finds_nothing(new_page: NewPage, stepper: Stepper, scheme: str) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_saved_page_has_tables_and_reasons(
+def test_saved_page_has_result_tables_and_reasons(
     new_page: NewPage, stepper: Stepper, scheme: str, tmp_path: Path
 ) -> None:
     page = new_page(color_scheme=scheme, reduced_motion="reduce")

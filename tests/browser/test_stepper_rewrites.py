@@ -1,4 +1,4 @@
-"""The stepper in a browser: the rewrites inside a pass."""
+"""The stepper in a browser: single rewrites inside a pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .widget_page import TALL, NewPage, answer, drawn, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
-# The boxes that are marked as going, however soon they are removed.
+# The boxes marked as removed, however soon they disappear.
 WATCH_WHAT_GOES = """() => {
   window.gone = new Set();
   const going = ({ target }) => target.matches(".byl-box.byl-gone") && window.gone.add(target);
@@ -34,7 +34,7 @@ def steps_of(trace: Trace, ids: Ids, stage: int, rewrites: Iterable[int]) -> lis
     return [steps.step(stage, k, "text") for k in rewrites]
 
 
-def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
+def test_rewrites_of_a_saved_page_can_be_stepped_through(new_page: NewPage) -> None:
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
@@ -70,8 +70,9 @@ def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> Non
     assert model(page, "[model.get('index'), model.get('rewrite')]") == [2, 0]
 
 
-def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
-    """Each of 27 batch norms becomes as many operators, and those of the rewrite alone glow."""
+def test_counters_and_highlight_follow_the_shown_rewrite(new_page: NewPage) -> None:
+    """Each of 27 batch norms becomes the same number of operators; only the current rewrite's
+    are highlighted."""
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
@@ -99,8 +100,7 @@ def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
 def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
     new_page: NewPage,
 ) -> None:
-    """The box is drawn while it fades, and then removed; with reduced motion it is removed at
-    once."""
+    """The box is drawn while it fades out; with reduced motion it is removed at once."""
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
@@ -119,8 +119,8 @@ def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
         assert gone == 0 if motion == "reduce" else gone > 20
 
 
-def test_a_rewrite_of_a_large_module_is_shown_with_what_is_around_it(new_page: NewPage) -> None:
-    """The graph says how many calls are left out, and boxes stay from one rewrite to the next."""
+def test_rewrite_of_a_large_module_is_shown_with_its_neighbours(new_page: NewPage) -> None:
+    """The graph shows the number of omitted calls, and boxes stay from one rewrite to the next."""
     x: relay.Expr = relay.var("x", shape=(4,))
     for _ in range(450):
         x = relay.nn.relu(x)
@@ -130,7 +130,7 @@ def test_a_rewrite_of_a_large_module_is_shown_with_what_is_around_it(new_page: N
     state = builder.trace(trace)
     steps = Steps(trace, builder.ids)
     shown = [steps.step(1, k, "picture") for k in (400, 401)]
-    state["stages"][1]["steps"] = [{}] * 399 + shown  # the others are not looked at
+    state["stages"][1]["steps"] = [{}] * 399 + shown  # the other texts are not checked
     root = mount(new_page(viewport=TALL), state, index=1)
     root.page.evaluate("() => model.set('rewrite', 400)")
     drawn(root)
@@ -149,8 +149,8 @@ def test_a_rewrite_of_a_large_module_is_shown_with_what_is_around_it(new_page: N
     assert len(before & set(root.page.evaluate(keys))) >= 21
 
 
-def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
-    """Of a trace that was sent at once as well."""
+def test_next_rewrite_is_computed_in_advance(new_page: NewPage) -> None:
+    """Also for a trace that was sent whole."""
     page = new_page()
     mount(page, trace_state(mobilenet()), index=1)
     asked = "model.get('asked')"
@@ -160,7 +160,7 @@ def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
     page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.rewrite === 1")
 
 
-def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page: NewPage) -> None:
+def test_step_is_shown_when_it_arrives_and_reported_when_it_does_not(new_page: NewPage) -> None:
     trace = mobilenet()
     page = new_page()
     state = trace_state(trace)

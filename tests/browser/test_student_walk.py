@@ -1,7 +1,7 @@
 """A student with a fresh copy: from the README through every notebook and exercise.
 
-In each exercise the student first runs what is there, then makes a typical mistake and reads its
-hint, then gives the right answer. With BYOC_LAB_SCREENSHOTS=folder, the pictures stay there.
+In each exercise the student first runs the given code, then makes a typical mistake and reads its
+hint, then gives the right answer. With BYOC_LAB_SCREENSHOTS=folder, the pictures are kept there.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FOLDER = "clone/notebooks"
 PICTURES = os.environ.get("BYOC_LAB_SCREENSHOTS")
 WINDOW: dict[str, Any] = {
     "viewport": {"width": 1500, "height": 1000},
-    "reduced_motion": "reduce",  # pictures of what is there, not of what is on its way
+    "reduced_motion": "reduce",  # pictures after animations have ended
 }
-# Cells of an exercise's notebook that hold code, in their order.
+# The code cells of an exercise's notebook, in order.
 ANSWER, CHECK = 1, 2
 
 Open = Callable[[str], Any]
@@ -51,7 +51,7 @@ def clone(jupyterlab: JupyterLab) -> Path:
 
 @pytest.fixture
 def opened(new_page: Callable[..., Any], jupyterlab: JupyterLab, clone: Path) -> Iterator[Open]:
-    """Opens a notebook of the copy; its kernel ends with the test."""
+    """Opens a notebook of the copy; its kernel stops with the test."""
     pages: list[Any] = []
 
     def open_one(path: str) -> Any:
@@ -72,9 +72,7 @@ def picture(page: Any, tmp_path: Path, name: str) -> None:
     assert path.stat().st_size > 10_000
 
 
-def test_links_lead_from_the_readme_to_an_exercise(
-    opened: Open, clone: Path, tmp_path: Path
-) -> None:
+def test_readme_links_to_an_exercise(opened: Open, clone: Path, tmp_path: Path) -> None:
     (first,) = set(re.findall(r"notebooks/(\w+\.ipynb)", (clone / "README.md").read_text()))
     page = opened(first)
     for words in ("03 Annotating by hand", "Add the missing begin"):
@@ -86,12 +84,12 @@ def test_links_lead_from_the_readme_to_an_exercise(
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_runs_from_top_to_bottom(
+def test_notebook_runs_from_top_to_bottom(
     opened: Open, jupyterlab: JupyterLab, tmp_path: Path, name: str
 ) -> None:
     page = opened(f"{name}.ipynb")
     jupyterlab.run_all(page)
-    # A stepper is an output, and its saved page another one, hidden while the stepper lives.
+    # A stepper is one output and its saved page another, hidden while the stepper is live.
     last = page.locator(".byl").nth(page.locator(".byl-saved").count() - 1)
     last.scroll_into_view_if_needed()
     last.locator(".byl-box").first.wait_for()
@@ -100,7 +98,7 @@ def test_a_notebook_runs_from_top_to_bottom(
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_an_exercise_is_tried_failed_and_passed(
+def test_exercise_rejects_a_mistake_with_its_hint_and_accepts_the_answer(
     opened: Open, jupyterlab: JupyterLab, tmp_path: Path, exercise: Exercise
 ) -> None:
     name = exercise.name
@@ -108,7 +106,7 @@ def test_an_exercise_is_tried_failed_and_passed(
     verdict = page.locator(".jp-CodeCell").nth(CHECK).locator(".jp-OutputArea-output").last
 
     def attempt(text: str | None, label: str) -> str:
-        """Run the notebook with this answer; the key of the mistake that is shown."""
+        """Runs the notebook with this answer; returns the key of the shown mistake."""
         if text is not None:
             page.locator(".jp-CodeCell").nth(ANSWER).locator(".cm-content").click()
             page.keyboard.press("Control+a")

@@ -14,7 +14,7 @@ TALL = {"width": 1400, "height": 22_000}  # a viewport that shows all lines of M
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>body{margin:0}</style></head>
 <body><div id="here"></div></body></html>"""
 
-# As anywidget does it: the module is imported from a blob.
+# As anywidget does: the module is imported from a blob.
 _MOUNT = """async ({ esm, state, index }) => {
   class Model {
     constructor(values) { this.values = values; this.sent = []; this.listeners = {}; }
@@ -40,7 +40,7 @@ _MOUNT = """async ({ esm, state, index }) => {
 
 
 def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
-    """Show `state` in `page`; gives the locator of the widget's root, with the focus in it."""
+    """Shows `state` in `page`; returns the locator of the widget's root, which has the focus."""
     page.set_content(_PAGE)
     page.evaluate(_MOUNT, {"esm": whole_esm(), "state": state, "index": index})
     root = page.locator(".byl")
@@ -51,18 +51,19 @@ def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
 
 
 def answer(page: Any, **found: Any) -> None:
-    """Answer the last request of the page: with a part, a step, or, computed ahead, nothing."""
+    """Answers the page's last request: with a part, with a step, or, for a step in advance, with
+    nothing."""
     page.evaluate("(found) => model.set('answer', { asked: model.get('asked'), ...found })", found)
 
 
 def drawn(root: Any) -> None:
-    """Wait until the graphs, which are laid out in a worker, have been drawn."""
+    """Waits until the graphs, which a worker lays out, are drawn."""
     root.locator(".byl-graphs:not(:has([data-busy]))").wait_for()
 
 
 def still(page: Any) -> None:
-    """Wait until nothing on the page moves any more: boxes go to their places, a mark fades."""
-    page.wait_for_timeout(100)  # in which what was drawn begins to move
+    """Waits until all animations have ended: boxes move, marks fade."""
+    page.wait_for_timeout(100)  # time for animations of the new drawing to begin
     page.wait_for_function("() => document.getAnimations().every((a) => a.playState !== 'running')")
 
 

@@ -1,4 +1,4 @@
-"""A back end of somebody else, as a file for --import."""
+"""A third-party back end, as a file for --import."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ backends.register("mychip", supports=["nn.relu"], codegen=compiled)
 
 
 def forget() -> None:
-    """Unregister it, whether it was registered or not."""
+    """Unregisters the back end if it is registered."""
     if "mychip" in backends.names():
         backends.unregister("mychip")

@@ -1,4 +1,4 @@
-"""`byoc-lab bisect`."""
+"""`byoc-lab bisect`: exit code, printed result and written files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def wrong_clip() -> Iterator[str]:
     pipelines.unregister_pipeline("wrong clip")
 
 
-def test_nothing_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bisect_command_without_a_wrong_pass_exits_with_ok(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NET)
     assert cli.main(["bisect", str(file), "--no-kernels", "--seed", "4"]) == cli.OK
     out = capsys.readouterr().out
@@ -62,7 +64,7 @@ def test_bisect_command_names_a_wrong_pass_and_its_operator(
     assert facts["error"] == pytest.approx(0.1) and facts["kernel"] is None
 
 
-def test_the_smallest_network_is_written_beside_the_repro(
+def test_smallest_network_is_written_beside_the_repro(
     file: Path, tmp_path: Path, wrong_clip: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NET.replace("(1, 8)", "(4, 64)").replace("clip(%x", "clip(multiply(%x, 4f)"))

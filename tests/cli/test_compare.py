@@ -1,4 +1,4 @@
-"""`byoc-lab compare`."""
+"""`byoc-lab compare`: exit code, printed differences and the HTML page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_compare_command_shows_two_pipelines_of_one_model(
     assert out.endswith(f"written: {page}\n") and page.is_file()
 
 
-def test_a_saved_trace_beside_a_new_one(
+def test_compare_of_a_saved_trace_and_an_equal_new_one_exits_with_ok(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = byoc_lab.trace(byoc_lab.relay.parse(CLEAN), "dnnl").save(tmp_path / "net.trace")
@@ -39,7 +39,7 @@ def test_a_saved_trace_beside_a_new_one(
 
 
 @pytest.mark.parametrize("pipelines", [[], ["dnnl"], ["dnnl", "dnnl"]])
-def test_a_model_is_not_compared_with_itself(
+def test_compare_of_a_model_with_itself_exits_with_usage_error(
     model: str, pipelines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [word for name in pipelines for word in ("--pipeline", name)]

@@ -1,4 +1,4 @@
-"""`byoc-lab course`: a class is prepared, and the solutions stay with the teacher."""
+"""`byoc-lab course`: creates a class's course; the solutions stay with the teacher."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from byoc_lab.lessons.grading.course import STUDENTS, read_course
 from byoc_lab.lessons.solutions import source
 
 
-def test_a_course_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_course_new_writes_exercises_for_each_student(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "names").write_text("ann\n\nbob\n")
     folder, name = tmp_path / "byoc", "annotate-diamond"
     options = ["--exercises", f"{name}, add-the-missing-end", "--seed", "7"]
@@ -29,10 +31,10 @@ def test_a_course_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     solution = "way, host = call.args"
     assert solution in source(name)
     told = {p.parent.name for p in folder.rglob("*.ipynb") if solution in p.read_text()}
-    assert told == {"instructor", "byoc"}  # the latter is nbgrader's source
+    assert told == {"instructor", "byoc"}  # source/ is nbgrader's folder
 
 
-def test_a_folder_with_something_in_it_is_left_alone(
+def test_course_new_leaves_a_folder_with_files_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine").write_text("kept")
@@ -42,17 +44,19 @@ def test_a_folder_with_something_in_it_is_left_alone(
     assert "no exercise is named 'no-such'" in capsys.readouterr().err
 
 
-def test_without_solutions_nothing_is_written(
+def test_course_new_without_solutions_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in an installed wheel, which has no solutions."""
+    """An installed wheel has no solutions."""
     monkeypatch.setitem(sys.modules, "byoc_lab.lessons.solutions", None)
     assert main(["course", "new", str(tmp_path / "new")]) == 2
     assert "in a clone of the repository" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
 
-def test_exercises_are_listed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_course_list_prints_the_exercises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["course", "list"]) == 0
     assert "annotate-diamond" in capsys.readouterr().out
     chosen = ["--exercises", "annotate-diamond,write-conv-bias-relu"]

@@ -1,4 +1,4 @@
-"""`byoc-lab coverage`."""
+"""`byoc-lab coverage`: text, figure, JSON and exit codes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_coverage_command_compares_back_ends_and_prints_json(
         (["nan"], cli.USAGE, "--min-coverage must be a percentage from 0 to 100, found nan"),
     ],
 )
-def test_a_coverage_that_is_too_small_has_its_exit_code(
+def test_coverage_below_the_minimum_has_its_exit_code(
     file: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, said: str
 ) -> None:
     file.write_text(NET)
@@ -62,7 +62,7 @@ def test_a_coverage_that_is_too_small_has_its_exit_code(
     assert said in error and bool(said) == bool(error)
 
 
-def test_a_share_that_is_not_known_is_inconclusive(
+def test_coverage_with_unknown_flops_is_inconclusive(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NET.replace("(1, 8)", "(?, 8)"))

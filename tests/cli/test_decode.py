@@ -1,4 +1,4 @@
-"""`byoc-lab decode`."""
+"""`byoc-lab decode`: explains messages of TVM in a log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def test_decode_command_reads_a_log_from_a_file(
     assert "%dnnl_0_i0 is the input of a region that was opened and has no end" in out
 
 
-def test_with_the_module_it_names_the_edge(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_with_the_module_names_the_edge(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = file.with_suffix(".log")
     log.write_bytes(LOG)
     file.write_text(NO_END)
@@ -56,7 +58,9 @@ def test_decode_command_prints_json(
     assert message["edge"] is None
 
 
-def test_json_has_the_edge(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_with_the_module_prints_the_edge_as_json(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = file.with_suffix(".log")
     log.write_bytes(LOG)
     file.write_text(NO_END)
@@ -66,7 +70,9 @@ def test_json_has_the_edge(file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert edge.startswith("nn.relu (result of @main) at") and f"{file}:4" in edge
 
 
-def test_mistakes_are_usage_errors(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_with_invalid_arguments_exits_with_usage_error(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["decode", str(file)]) == cli.USAGE
     assert "No such file" in capsys.readouterr().err
     assert cli.main(["decode", "-", "--module", "-"]) == cli.USAGE

@@ -1,4 +1,4 @@
-"""`byoc-lab demo`: its exit code. `tests/test_mobilenet.py` runs the demo itself."""
+"""`byoc-lab demo`: its exit code. (`tests/test_mobilenet.py` runs the demo itself.)"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byoc_lab.errors import BuildError
 
 
 @pytest.mark.parametrize(("verdict", "code"), [(True, cli.OK), (False, cli.NO)])
-def test_the_exit_code_is_the_verdict(
+def test_demo_exit_code_is_the_result_of_validation(
     verdict: bool, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[Path] = []
@@ -21,7 +21,7 @@ def test_the_exit_code_is_the_verdict(
     assert seen == [page]
 
 
-def test_a_demo_that_cannot_run_is_a_usage_error(
+def test_demo_without_a_compiler_exits_with_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(path: Path) -> bool:

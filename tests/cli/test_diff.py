@@ -1,4 +1,4 @@
-"""`byoc-lab diff`."""
+"""`byoc-lab diff`: exit codes, text and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.samples import CLEAN
 OTHER = CLEAN.replace("tanh", "exp")
 
 
-def test_equal_and_different_modules(
+def test_diff_of_equal_modules_exits_with_ok_and_of_different_ones_with_no(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.relay"
@@ -31,7 +31,7 @@ def test_equal_and_different_modules(
     assert "+   %0 = exp(%x);" in out
 
 
-def test_json_can_be_applied(
+def test_diff_printed_as_json_can_be_applied(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(CLEAN)

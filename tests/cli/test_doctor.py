@@ -1,4 +1,4 @@
-"""`byoc-lab doctor`."""
+"""`byoc-lab doctor`: lists installed and missing parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_doctor_of_a_complete_installation_has_no_unknowns(
     assert f"DNNL uses {native.get_num_threads()} on " in out and "OMP_NUM_THREADS=" in out
 
 
-def test_it_names_what_is_missing(
+def test_doctor_names_missing_parts_with_advice(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> str:
@@ -43,13 +43,13 @@ def test_it_names_what_is_missing(
     assert "ok        Python" in out
 
 
-def test_advice_is_given_for_what_is_missing_alone() -> None:
+def test_doctor_advises_only_on_missing_parts() -> None:
     checks = doctor.examine()
     assert any(check.found for check in checks)
     assert [check.name for check in checks if check.found and "not installed" in check.advice] == []
 
 
-def test_it_says_what_runs_here() -> None:
+def test_doctor_lists_features_that_run_here() -> None:
     from byoc_lab.doctor import examine
 
     (found,) = [check.found for check in examine() if check.name == "runs here"]
@@ -58,7 +58,7 @@ def test_it_says_what_runs_here() -> None:
     assert (in_place_of("DNNL") in found) != native.available()
 
 
-def test_it_says_what_runs_where_the_extension_and_tvm_are_hidden() -> None:
+def test_doctor_without_extension_and_tvm_lists_their_replacements() -> None:
     code = (
         "import tests.elsewhere; from byoc_lab.doctor import examine; "
         "print([c.found for c in examine() if c.name == 'runs here'][0])"

@@ -1,4 +1,4 @@
-"""`byoc-lab explain`."""
+"""`byoc-lab explain`: exit codes, text and JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from tests.cli.samples import CLEAN
 HALF = CLEAN.replace("tanh", "sin")
 
 
-def test_calls_that_are_all_offloaded(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_with_all_calls_offloaded_exits_with_ok(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     assert cli.main(["explain", str(file)]) == cli.OK
     assert capsys.readouterr().out == "2 of 2 calls offloaded to dnnl\n"
 
 
-def test_a_call_that_is_not(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_with_a_call_on_the_host_exits_with_no_and_names_the_reason(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(HALF)
     assert cli.main(["explain", str(file)]) == cli.NO
     out = capsys.readouterr().out
@@ -51,7 +55,7 @@ def test_explain_command_prints_json(
     assert found["groups"][found["calls"][0]["group"]]["numbers"] == ["%0"]
 
 
-def test_a_saved_trace_is_explained_as_its_first_module(
+def test_explain_of_a_saved_trace_explains_its_first_module(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = trace(parse(HALF), pipeline="dnnl").save(file.with_suffix(".trace"))
@@ -70,7 +74,7 @@ def test_a_saved_trace_is_explained_as_its_first_module(
         (["--pipeline", "dnll"], "did you mean 'dnnl'"),
     ],
 )
-def test_mistakes_are_usage_errors(
+def test_explain_with_invalid_arguments_exits_with_usage_error(
     file: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     file.write_text(HALF)
@@ -80,7 +84,7 @@ def test_mistakes_are_usage_errors(
 
 
 @pytest.mark.parametrize("least", ["50", "51"])
-def test_a_share_that_is_large_enough_is_success_as_in_coverage(
+def test_explain_and_coverage_succeed_if_the_share_reaches_the_minimum(
     least: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(HALF)

@@ -1,4 +1,4 @@
-"""`byoc-lab fix`."""
+"""`byoc-lab fix`: shows or writes a repaired module."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from byoc_lab import cli, lint, relay, trace
 from tests.cli.samples import CLEAN, NO_END
 
 
-def test_a_clean_module_needs_no_fix(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_of_a_clean_module_exits_with_ok(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     assert cli.main(["fix", str(file)]) == cli.OK
     assert "the linter reports no errors and no warnings" in capsys.readouterr().out
 
 
-def test_a_fix_is_shown_and_nothing_is_written(
+def test_fix_without_apply_shows_the_fix_and_writes_nothing(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NO_END)
@@ -29,7 +31,7 @@ def test_a_fix_is_shown_and_nothing_is_written(
     assert file.read_text() == NO_END
 
 
-def test_apply_writes_a_module_that_is_clean(
+def test_fix_with_apply_writes_a_clean_module(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NO_END)
@@ -39,7 +41,7 @@ def test_apply_writes_a_module_that_is_clean(
     assert cli.main(["lint", str(file)]) == cli.OK
 
 
-def test_comments_stay_where_they_were(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_with_apply_keeps_comments(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     begin, end = "// what DNNL gets", "/* the last layer,\n   and all of it */"
     lines = NO_END.splitlines()
     at = next(n for n, line in enumerate(lines) if "compiler_begin" in line)
@@ -59,7 +61,7 @@ def test_comments_stay_where_they_were(file: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("typed", [True, False])
-def test_a_text_without_types_in_comments_gets_none(file: Path, typed: bool) -> None:
+def test_fix_adds_type_comments_only_to_a_text_that_has_them(file: Path, typed: bool) -> None:
     kept = "/* span=net.py:3:7 */"
     text = relay.parse(NO_END).astext(show_types=typed)
     text = re.sub(r"(compiler_begin.*)$", rf"\1 {kept}", text, count=1, flags=re.M)
@@ -94,7 +96,7 @@ def test_fix_with_output_writes_another_file_and_keeps_the_input(file: Path) -> 
     assert not lint(relay.parse_file(other))
 
 
-def test_nothing_but_relay_text_is_overwritten(
+def test_fix_refuses_to_overwrite_files_other_than_relay_text(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = file.with_suffix(".byoc")
@@ -108,7 +110,7 @@ def test_nothing_but_relay_text_is_overwritten(
 
 
 @pytest.mark.parametrize("option", ["--target", "--backend"])
-def test_the_rules_of_a_back_end_are_asked(
+def test_fix_with_a_back_end_applies_its_rules(
     option: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended = NO_END.replace("  nn.relu(%0)", '  annotation.compiler_end(erf(%0), compiler="dnnl")')

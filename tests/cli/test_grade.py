@@ -1,4 +1,4 @@
-"""`byoc-lab grade`: a table and a page for each student, from a course and its notebooks."""
+"""`byoc-lab grade`: writes a table of results and a feedback page for each student."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.linux
 NAME = "annotate-diamond"
 
 
-def test_submissions_of_a_course_are_graded(
+def test_grade_command_grades_submissions_of_a_course(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     course, folder = tmp_path / "course", tmp_path / "in"
@@ -38,10 +38,10 @@ def test_submissions_of_a_course_are_graded(
     assert [(row["student"], row["total"]) for row in rows] == [("'=1+1", "0"), ("ann", "10")]
     page = (pages / "ann.html").read_text(encoding="utf-8")
     assert "Annotate a diamond convexly" in page and "def answer(mod)" in page
-    assert main(command) == 0  # without the course: the exercises that were handed in
+    assert main(command) == 0  # without the course: grades the submitted exercises
 
 
-def test_settings_of_the_course_are_applied_without_grading_again(
+def test_course_settings_are_applied_without_grading_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course, folder = tmp_path / "course", tmp_path / "in"
@@ -98,7 +98,9 @@ def test_teacher_files_are_hidden_from_submissions_if_the_course_is_named_or_fou
     assert hidden == {"students", *(["."] if named else parts)}
 
 
-def test_wrong_usage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grade_command_with_invalid_arguments_exits_with_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["grade", str(tmp_path / "none")]) == 2
     assert "is not a folder" in capsys.readouterr().err
     assert main(["grade", str(tmp_path), "--course", str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""`--import` of every command that reads a model, for a back end of somebody else."""
+"""`--import` of every command that reads a model: loads a third-party back end from a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULE = "mychip_for_the_command_line"
 
 @pytest.fixture(autouse=True)
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The options; afterwards nothing is left of the module."""
+    """The options; unloads the module afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     Path(f"{MODULE}.py").write_text(chip.CHIP)
@@ -48,7 +48,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[s
         ),
     ],
 )
-def test_a_command_uses_the_back_end_of_the_file(
+def test_command_uses_the_imported_back_end(
     imported: list[str],
     arguments: list[str],
     code: int,
@@ -61,7 +61,7 @@ def test_a_command_uses_the_back_end_of_the_file(
     assert words in capsys.readouterr().out
 
 
-def test_every_command_that_reads_a_model_has_the_option() -> None:
+def test_every_command_that_reads_a_model_has_the_import_option() -> None:
     options = {"--shape", "--import"}
     for name, command in all_commands():
         parser = argparse.ArgumentParser()
@@ -70,7 +70,7 @@ def test_every_command_that_reads_a_model_has_the_option() -> None:
         assert found in (options, {"--import"} if name == "doctor" else set()), name
 
 
-def test_doctor_lists_the_back_end_of_the_file(
+def test_doctor_lists_the_imported_back_end(
     imported: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cli.main(["doctor"])
@@ -80,7 +80,7 @@ def test_doctor_lists_the_back_end_of_the_file(
     assert row in capsys.readouterr().out.splitlines()
 
 
-def test_doctor_lists_the_back_end_of_relax_of_a_file(
+def test_doctor_lists_the_imported_relax_back_end(
     capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
@@ -95,7 +95,9 @@ def test_doctor_lists_the_back_end_of_relax_of_a_file(
     assert row in capsys.readouterr().out.splitlines()
 
 
-def test_code_that_fails_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_imported_file_that_raises_exits_with_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("bad.py").write_text("raise ValueError('the driver is missing')\n")
     assert cli.main(["explain", "net.relay", "--import", "bad.py"]) == cli.USAGE
     said = capsys.readouterr()
@@ -106,13 +108,15 @@ def test_code_that_fails_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_an_unknown_name_says_how_to_import_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_back_end_error_mentions_the_import_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.main(["explain", "net.relay", "--target", "mychip"]) == cli.USAGE
     assert "--import" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_separate_process_imports_the_file_too(
+def test_isolated_reduction_imports_the_file_too(
     imported: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing = chip.CHIP.replace("return", "raise ArithmeticError('no such chip')  #")

@@ -1,4 +1,4 @@
-"""The JSON of all commands: one envelope, described by the schema in the package."""
+"""The JSON of all commands: one common structure, described by the schema in the package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WITHOUT_JSON = {"demo", "notebooks", "recorder"}
 
 
 def strict(part: Any) -> Any:
-    """The schema without room for members that it does not describe."""
+    """The schema, changed to refuse members that it does not describe."""
     if isinstance(part, list):
         return [strict(each) for each in part]
     if not isinstance(part, dict):
@@ -73,13 +73,13 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     return found
 
 
-def test_the_schema_is_one() -> None:
+def test_schema_describes_every_kind_of_output() -> None:
     jsonschema.Draft202012Validator.check_schema(DESCRIBED)
     kinds = {each["$ref"].rpartition("/")[2] for each in DESCRIBED["oneOf"]}
     assert kinds == set(COMMANDS)
 
 
-def test_all_commands_that_report_have_json() -> None:
+def test_every_command_that_prints_a_report_has_json() -> None:
     names = {name for name, _ in all_commands()}
     assert {words[0] for words in COMMANDS.values()} == names - WITHOUT_JSON
 
@@ -99,7 +99,7 @@ def test_json_output_of_each_command_fits_the_schema(
     assert STRICT.is_valid(found)
 
 
-def test_a_repair_has_its_module_and_the_file_that_got_it(
+def test_fix_as_json_has_the_module_and_the_written_file(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shown = printed(capsys, "fix", "wrong.relay")
@@ -110,7 +110,7 @@ def test_a_repair_has_its_module_and_the_file_that_got_it(
     assert STRICT.is_valid(clean)
 
 
-def test_rules_of_relax_have_no_severity(capsys: pytest.CaptureFixture[str]) -> None:
+def test_relax_rules_as_json_have_no_severity(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["BYR001"]):
         found = printed(capsys, "rule", *arguments)
         assert STRICT.is_valid(found)
@@ -118,7 +118,7 @@ def test_rules_of_relax_have_no_severity(capsys: pytest.CaptureFixture[str]) -> 
         assert relax["BYR001"] is None
 
 
-def test_a_member_that_is_missing_or_new_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_refuses_missing_and_additional_members(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, *COMMANDS["explanations"])
     assert not STRICT.is_valid({**found, "extra": 1})
     assert not STRICT.is_valid({name: v for name, v in found.items() if name != "calls"})
@@ -135,12 +135,14 @@ def test_commands_print_json_for_relax_modules(capsys: pytest.CaptureFixture[str
         assert [e.message for e in STRICT.iter_errors(found)] == [], command
 
 
-def test_a_trace_that_ended_well_decodes_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_of_a_successful_trace_prints_no_messages(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     byoc_lab.trace(byoc_lab.relay.parse(CLEAN), "dnnl").save("net.trace")
     assert printed(capsys, "decode", "net.trace")["messages"] == []
 
 
-def test_standard_input_has_a_name(
+def test_findings_for_standard_input_name_it_stdin(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))

@@ -1,4 +1,4 @@
-"""`byoc-lab lint`."""
+"""`byoc-lab lint`: exit codes, formats and options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_lint_command_of_a_clean_module_exits_with_ok(
     assert "no findings" in capsys.readouterr().out
 
 
-def test_findings_are_printed_with_their_line(
+def test_lint_command_prints_findings_with_their_line(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NO_END)
@@ -37,7 +37,7 @@ def test_findings_are_printed_with_their_line(
     assert f"{file}:4" in capsys.readouterr().out
 
 
-def test_a_file_that_is_not_relay_is_a_usage_error(
+def test_lint_command_on_a_file_that_is_not_relay_exits_with_usage_error(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text("def @main(%x { }")
@@ -80,7 +80,7 @@ def test_lint_command_ignores_suppressed_rules(
     capsys.readouterr()
 
 
-def test_an_unknown_back_end_is_a_usage_error(
+def test_lint_command_with_an_unknown_back_end_exits_with_usage_error(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(CLEAN)
@@ -99,7 +99,7 @@ def test_sarif_has_the_findings_of_all_files(
     assert log["version"] == "2.1.0" and len(log["runs"][0]["results"]) == 1
 
 
-def test_the_pipeline_and_the_back_end_are_told(
+def test_lint_command_passes_pipeline_and_back_end_to_the_linter(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NO_END.replace("nn.relu(%0)", REFUSED))
@@ -111,7 +111,9 @@ def test_the_pipeline_and_the_back_end_are_told(
     assert cli.main(["lint", "--pipeline", "dnn", str(file)]) == cli.USAGE
 
 
-def test_hints_alone_are_no_failure(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_with_only_hints_exits_with_ok(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END.replace("nn.relu(%0)", SMALL))
     assert cli.main(["lint", "--backend", "dnnl", str(file)]) == cli.OK
     assert "BYL028 info" in capsys.readouterr().out
@@ -127,7 +129,9 @@ def test_lint_command_runs_the_named_rules_only(
     assert "no lint rule is called 'BYL999'" in capsys.readouterr().err
 
 
-def test_every_stage_of_a_saved_trace(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_checks_every_stage_of_a_saved_trace(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     annotate = ["InferType", AnnotateTarget("dnnl"), "MergeCompilerRegions"]
     saved = file.with_suffix(".byoc")
     trace(relay.parse(NORM), [*annotate, "SimplifyInference"]).save(saved)

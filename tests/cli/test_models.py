@@ -1,4 +1,4 @@
-"""Commands on networks from ONNX files and from exported programs of PyTorch."""
+"""Commands that read ONNX files and exported PyTorch programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_explain_command_reads_models(model: str, capsys: pytest.CaptureFixture[
     code = cli.main(["explain", model, "--format", "json"])
     found = json.loads(capsys.readouterr().out)
     assert found["kind"] == "explanations" and found["calls"]
-    assert (code == cli.NO) == model.endswith(".onnx")  # of which erf stays on the host
+    assert (code == cli.NO) == model.endswith(".onnx")  # erf stays on the host
 
 
 @pytest.mark.native
@@ -58,7 +58,7 @@ def test_validate_command_reads_models(model: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("valid")
 
 
-def test_the_help_begins_with_the_ways_in(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_accepted_files_first(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     shown = capsys.readouterr().out

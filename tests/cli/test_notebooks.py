@@ -1,4 +1,4 @@
-"""`byoc-lab notebooks`: the course is copied, and what a student changed is kept."""
+"""`byoc-lab notebooks`: copies the course and keeps files that a student changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = "notebooks/00_start_here.ipynb"
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that would have been started."""
+    """Records commands instead of starting them."""
     started: list[list[str]] = []
 
     def in_front(command: list[str]) -> int:
@@ -30,7 +30,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return started
 
 
-def test_the_course_is_copied_with_the_pages_that_it_links_to(
+def test_notebooks_command_copies_the_course_and_its_linked_pages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "a course"
@@ -44,7 +44,7 @@ def test_the_course_is_copied_with_the_pages_that_it_links_to(
     assert [found for p in files for link in links(p) if (found := problem(p, link))] == []
 
 
-def test_the_default_folder_is_in_the_current_one(
+def test_default_folder_is_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def test_the_default_folder_is_in_the_current_one(
     assert (tmp_path / "byoc-lab-course" / FIRST).is_file()
 
 
-def test_changed_files_are_kept_and_named(
+def test_changed_files_are_kept_and_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["notebooks", str(tmp_path), "--no-open"]) == 0
@@ -103,7 +103,7 @@ def test_reason_is_printed_if_the_notebook_cannot_be_opened(
     assert opened == []
 
 
-def test_an_installation_without_notebooks_says_where_they_are_expected(
+def test_missing_notebooks_error_names_the_expected_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(course_files, "_ROOTS", (tmp_path / "_course",))
@@ -113,7 +113,7 @@ def test_an_installation_without_notebooks_says_where_they_are_expected(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_file_in_the_place_of_the_folder_is_an_error(
+def test_file_in_place_of_the_folder_exits_with_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("mine")

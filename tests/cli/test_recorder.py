@@ -1,4 +1,4 @@
-"""`byoc-lab recorder`."""
+"""`byoc-lab recorder`, and commands that read its recordings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from byoc_lab.cli import main
 from byoc_lab.lab.tracing.recording import recorder_source
 
 
-def test_it_prints_the_recorder_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorder_command_prints_only_the_recorder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recorder"]) == 0
     printed = capsys.readouterr().out
     assert printed == recorder_source()
     assert "class Recorder" in printed
 
 
-def test_commands_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_reads_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "def @main(%x: Tensor[(2), float32]) { exp(%x) }"
     lines: list[dict[str, object]] = [
         {"format": "byoc_lab recording", "version": 2},
@@ -31,7 +31,9 @@ def test_commands_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "no findings" in capsys.readouterr().out
 
 
-def test_it_is_shown_as_it_was_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_shows_a_recording_with_its_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     foreign = "@T.prim_func\ndef main(): ..."
     lines: list[dict[str, object]] = [
         {"format": "byoc_lab recording", "version": 2, "tvm": "0.14"},

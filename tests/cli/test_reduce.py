@@ -1,4 +1,4 @@
-"""`byoc-lab reduce`."""
+"""`byoc-lab reduce`: finds the smallest module with a given property."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = f"""{HEAD}  %0 = tanh(%x);
 """
 
 
-def test_a_finding_is_reduced_written_and_shown(
+def test_module_with_a_finding_is_reduced_written_and_shown(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(LONG)
@@ -53,7 +53,7 @@ def test_reduce_command_prints_json(file: Path, capsys: pytest.CaptureFixture[st
     assert "softmax" in found["module"] and "softmax" not in found["passing"]
 
 
-def test_a_budget_that_is_used_up_can_be_resumed(
+def test_reduction_with_a_used_up_budget_can_be_resumed(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(LONG)
@@ -96,12 +96,12 @@ def test_reduce_of_a_missing_file_exits_with_usage_error(
     assert "byoc-lab: " in capsys.readouterr().err
 
 
-def test_the_help_names_every_kind_of_predicate() -> None:
+def test_help_names_every_kind_of_predicate() -> None:
     assert all(f"{kind}:" in KEEP for kind in KINDS)
 
 
 @pytest.mark.slow
-def test_a_function_that_ends_the_process_does_not_end_the_search(
+def test_predicate_that_aborts_the_process_does_not_end_the_search(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(LONG)

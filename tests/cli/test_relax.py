@@ -1,4 +1,4 @@
-"""Commands on a module of Relax in a file of TVMScript."""
+"""Commands on a Relax module in a TVMScript file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_saved_relax_trace_cannot_be_traced_again(
     assert "make it again where TVM is" in capsys.readouterr().err
 
 
-def test_lint_diff_and_what_is_for_relay_alone(
+def test_lint_and_diff_read_relax_modules_and_reduce_refuses_them(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["lint", model]) == cli.OK
@@ -55,7 +55,7 @@ def test_lint_diff_and_what_is_for_relay_alone(
     assert "takes modules of Relay" in capsys.readouterr().err
 
 
-def test_fix_shows_the_repair(
+def test_fix_command_repairs_relax_modules(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from byoc_lab.relax import patterns
@@ -81,7 +81,7 @@ def test_explain_command_reads_relax_modules(
     assert "1 of 1 call offloaded" in capsys.readouterr().out
 
 
-def test_the_help_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_mentions_tvmscript_files(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("trace", "lint"):
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])

@@ -1,4 +1,4 @@
-"""`--shape` and `--freeze`, which every command that reads a model has."""
+"""`--shape` and `--freeze` of every command that reads a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_command_that_reads_a_module_has_the_options():
         assert {"--shape", "--freeze"} <= flags, name
 
 
-def test_validate_runs_with_shapes_and_values(text, tmp_path, capsys):
+def test_validate_uses_given_shapes_and_values(text, tmp_path, capsys):
     np.save(tmp_path / "y.npy", np.ones((2, 3), "float32"))
     given = ["--shape", "x=2,3", "--freeze", f"y={tmp_path / 'y.npy'}"]
     assert main(["validate", text, *given]) == 0
@@ -50,7 +50,7 @@ def test_validate_runs_with_shapes_and_values(text, tmp_path, capsys):
         (["--freeze", "q=1"], "freeze names 'q'"),
     ],
 )
-def test_malformed_options_are_wrong_usage(text, options, words, capsys):
+def test_malformed_shape_options_exit_with_usage_error(text, options, words, capsys):
     assert main(["explain", text, *options]) == 2
     assert words in capsys.readouterr().err
 
@@ -61,7 +61,7 @@ def printed_line(capsys):
     return shlex.split(line[1])
 
 
-def test_the_command_line_that_a_refusal_prints_works(tmp_path, capsys):
+def test_command_line_in_an_error_message_works(tmp_path, capsys):
     onnx = pytest.importorskip("onnx")
     from onnx import TensorProto as T
     from onnx import helper as h
@@ -80,7 +80,7 @@ def test_the_command_line_that_a_refusal_prints_works(tmp_path, capsys):
     assert main(printed_line(capsys)) == 0
 
 
-def test_the_command_line_that_validate_prints_works(tmp_path, capsys):
+def test_command_line_in_a_message_of_validate_works(tmp_path, capsys):
     path = tmp_path / "unknown.relay"
     path.write_text("def @main(%x: Tensor[(?, 3), float32]) { nn.relu(%x) }")
     assert main(["validate", str(path)]) == 2

@@ -1,4 +1,4 @@
-"""`byoc-lab trace`."""
+"""`byoc-lab trace`: prints stages, writes the page and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab import cli
 from tests.cli.samples import CLEAN, NO_END
 
 
-def test_it_prints_the_stages_and_writes_the_page(
+def test_trace_command_prints_the_stages_and_writes_the_page(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(CLEAN)
@@ -23,12 +23,14 @@ def test_it_prints_the_stages_and_writes_the_page(
     assert page.read_text().startswith("<!doctype html>")
 
 
-def test_a_missing_file_is_a_usage_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_of_a_missing_file_exits_with_usage_error(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["trace", str(file)]) == cli.USAGE
     assert "No such file" in capsys.readouterr().err
 
 
-def test_an_unknown_pipeline_is_a_usage_error(
+def test_trace_with_an_unknown_pipeline_exits_with_usage_error(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(CLEAN)
@@ -36,7 +38,9 @@ def test_an_unknown_pipeline_is_a_usage_error(
     assert "no pipeline is named 'cuda'" in capsys.readouterr().err
 
 
-def test_errors_are_a_negative_result(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_of_a_failing_pipeline_exits_with_no(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END)
     assert cli.main(["trace", str(file)]) == cli.NO
 
@@ -53,7 +57,9 @@ def test_trace_command_prints_json_for_stdin(
     assert "moved into @tvmgen_default_dnnl_main" in partitioned["summary"]
 
 
-def test_it_reads_onnx_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_reads_onnx_models(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     helper = onnx.helper
     info = helper.make_tensor_value_info

@@ -1,4 +1,4 @@
-"""`byoc-lab validate`."""
+"""`byoc-lab validate`: compares results before and after partitioning; reads inputs from files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_validate_command_reports_valid_for_right_numbers(
     assert figure.stat().st_size > 10_000
 
 
-def test_inputs_from_a_seed_and_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_with_a_seed_prints_it_as_json(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NET)
     assert cli.main(["validate", str(file), "--format", "json", "--seed", "3"]) == cli.OK
     report = json.loads(capsys.readouterr().out)
@@ -57,7 +59,7 @@ def test_validate_with_invalid_inputs_exits_with_usage_error(
     assert cli.main(["validate", str(file), "--inputs", str(tmp_path / "none")]) == cli.USAGE
 
 
-def test_arrays_that_unpack_to_too_much_are_refused(
+def test_arrays_that_unpack_to_too_many_bytes_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(1 << 20, "int8"))

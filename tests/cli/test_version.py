@@ -9,7 +9,9 @@ import pytest
 from byoc_lab.cli import main
 
 
-def test_version_is_that_of_the_installed_package(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option_prints_the_version_of_the_installed_package(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0

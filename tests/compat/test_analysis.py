@@ -1,4 +1,4 @@
-"""What `relay.analysis` has for scripts of TVM beyond byoc_lab's own."""
+"""Functions of TVM's `relay.analysis` that the core lacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_calibration_data_has_inputs_and_outputs_of_each_region() -> None:
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
 
 
-def test_annotated_regions() -> None:
+def test_annotated_region_set_returns_the_region_of_a_call() -> None:
     begin_op, end_op = (relay.op.get(f"annotation.compiler_{n}") for n in ("begin", "end"))
     x = relay.var("x", shape=(2,))
     begin = relay.annotation.compiler_begin(x, "npu")
@@ -44,7 +44,7 @@ def test_annotated_regions() -> None:
     assert regions.get_region(x) is None
 
 
-def test_counts() -> None:
+def test_operator_counts_equal_tvm() -> None:
     x, w = relay.var("x", shape=(1, 3, 4, 4)), relay.var("w", shape=(2, 3, 3, 3))
     conv = relay.nn.conv2d(x, w, kernel_size=(3, 3), channels=2)
     branch = relay.nn.relu(conv) + relay.cast(relay.cast(conv, "int8"), "float32")
@@ -65,7 +65,7 @@ def test_counts() -> None:
     assert not relay.analysis.check_constant(relay.Tuple([one, x]))
 
 
-def test_basic_blocks_are_checked() -> None:
+def test_check_basic_block_normal_form_refuses_shared_values() -> None:
     shared = relay.abs(relay.var("x", shape=(2,)))
     test = relay.var("c", relay.scalar_type("bool"))
     inside = relay.If(test, relay.exp(shared), relay.tanh(shared))
@@ -79,4 +79,4 @@ def test_basic_blocks_are_checked() -> None:
     own = relay.If(test, relay.exp(relay.var("y")), relay.exp(relay.var("z")))
     assert relay.analysis.check_basic_block_normal_form(own)
     with pytest.raises(PassError, match="%v is used in several scopes"):
-        relay.analysis.check_basic_block_normal_form(lifted)  # of whom %v is, is left open
+        relay.analysis.check_basic_block_normal_form(lifted)  # which function owns %v is undefined

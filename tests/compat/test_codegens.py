@@ -108,7 +108,7 @@ def test_cpp_codegen_with_a_second_source_is_linked(register: Any) -> None:
     check("of_cpp")
 
 
-def test_a_module_that_tvm_compiled(register: Any) -> None:
+def test_module_compiled_by_tvm_is_linked(register: Any) -> None:
     def generate(function: Any) -> Any:
         te = tvm.te
         x, y = (te.placeholder((2, 3), "float32", name=n) for n in "xy")
@@ -148,7 +148,7 @@ def test_codegen_module_without_the_function_raises_build_error(register: Any) -
         built("of_other")
 
 
-def test_hooks_that_nothing_calls_are_named(register: Any) -> None:
+def test_registered_hooks_that_are_never_called_raise_build_error(register: Any) -> None:
     register("relay.ext.of_hooks.relay_to_tir_func", len)
     with pytest.raises(BuildError, match=r"relay\.ext\.of_hooks\.relay_to_tir_func: registered"):
         built("of_hooks")

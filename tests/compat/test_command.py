@@ -18,7 +18,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_script_runs_as_it_is() -> None:
+def test_old_script_runs_unchanged() -> None:
     done = _run(str(SCRIPTS / "old_script.py"), "--some", "argument")
     assert done.returncode == 0, done.stderr
     assert 'Composite="sample.add_relu"' in done.stdout
@@ -27,12 +27,12 @@ def test_a_script_runs_as_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_tests_run_as_they_are() -> None:
+def test_old_tests_run_unchanged() -> None:
     done = _run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(SCRIPTS / "old_tests.py"))
     assert "7 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_back_end_of_a_users_own() -> None:
+def test_user_s_back_end_runs_unchanged() -> None:
     done = _run(str(SCRIPTS / "own_backend.py"))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -88,8 +88,8 @@ USES = {
 }
 
 
-def test_names_that_are_not_supported_can_be_imported(tmp_path: Path) -> None:
-    """Their import goes through; each use raises the error with the name and the advice."""
+def test_unsupported_names_can_be_imported_and_raise_when_used(tmp_path: Path) -> None:
+    """Each use raises the error with the name and the advice."""
     script = tmp_path / "script.py"
     script.write_text(
         "import tvm\n"
@@ -117,14 +117,14 @@ def test_names_that_are_not_supported_can_be_imported(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == expected, done.stderr
 
 
-def test_the_path_of_the_script_is_absolute(tmp_path: Path) -> None:
+def test_script_path_is_absolute(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import sys\nprint(__file__, sys.path[0])\n")
     command = [sys.executable, "-m", "byoc_lab.compat", "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=900)
     assert done.stdout.split() == [str(tmp_path / "script.py"), str(tmp_path)], done.stderr
 
 
-def test_a_script_that_does_not_exist() -> None:
+def test_missing_script_exits_with_one_line() -> None:
     done = _run("missing.py")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -140,7 +140,7 @@ TRACEBACKS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", TRACEBACKS)
-def test_tracebacks_have_the_frames_of_the_script_alone(tmp_path: Path, text: str) -> None:
+def test_traceback_has_only_frames_of_the_script(tmp_path: Path, text: str) -> None:
     (tmp_path / "script.py").write_text(text)
     (tmp_path / "other.py").write_text("raise ValueError('from a module of the script')\n")
     done = _run(str(tmp_path / "script.py"))
@@ -149,7 +149,7 @@ def test_tracebacks_have_the_frames_of_the_script_alone(tmp_path: Path, text: st
     assert {Path(f).name for f in files} == set(TRACEBACKS[text]), done.stderr
 
 
-def test_a_module_that_does_not_exist() -> None:
+def test_missing_module_exits_with_its_name() -> None:
     done = _run("-m", "nothing_of_this_name")
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["ImportError: No module named nothing_of_this_name"]
@@ -176,7 +176,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_worker_processes_have_the_same_tvm(tmp_path: Path) -> None:
+def test_worker_processes_import_the_same_tvm(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(WORKERS)
     done = _run(str(script))

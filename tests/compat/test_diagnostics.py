@@ -1,6 +1,6 @@
 """Diagnostics that a script's renderer receives, in TVM 0.16's words.
 
-The words and levels are those of TVM 0.16, which was given the same programs.
+TVM 0.16 gave these words and levels for the same programs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ diagnostics = module("tvm.ir.diagnostics")
 
 @pytest.fixture
 def seen() -> Iterator[list[Any]]:
-    """The diagnostics that a renderer of ours got."""
+    """The diagnostics that a custom renderer receives."""
     found: list[Any] = []
     diagnostics.override_renderer(lambda ctx: found.extend(ctx.diagnostics))
     yield found
@@ -58,13 +58,13 @@ def tensor(*shape: int, dtype: str = "float32") -> str:
 
 
 def returns(*shape: int, dtype: str = "float32") -> Any:
-    """A function of a vector of two whose declared result type is wrong."""
+    """A function with a vector of two as parameter and a wrong declared result type."""
     x = var("x", 2)
     return relay.Function([x], x, relay.TensorType(shape, dtype))
 
 
 def calls(*args: Any) -> Any:
-    """A call of a function of one 2 x 2 tensor."""
+    """A call of a function with one 2 x 2 tensor as parameter."""
     x = var("x", 2, 2)
     return relay.Function([x], x)(*args)
 
@@ -141,7 +141,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_types_that_do_not_match(case: str, seen: list[Any]) -> None:
+def test_type_mismatch_gives_the_words_of_tvm(case: str, seen: list[Any]) -> None:
     make, wanted = CASES[case]
     with pytest.raises(tvm.error.DiagnosticError) as raised:
         infer(make())
@@ -151,7 +151,7 @@ def test_types_that_do_not_match(case: str, seen: list[Any]) -> None:
     assert {d.level for d in seen} == {diagnostics.DiagnosticLevel.ERROR}
 
 
-def test_a_relation_that_fails_leaves_a_type_open(seen: list[Any]) -> None:
+def test_failed_relation_leaves_an_incomplete_type(seen: list[Any]) -> None:
     with pytest.raises(tvm.error.DiagnosticError):
         infer(relay.add(var("x", 5), var("y", 10)))
     said = "Incompatible broadcast type TensorType([5], float32) and TensorType([10], float32)"
@@ -183,7 +183,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_that_cannot_be_read(text: str, seen: list[Any]) -> None:
+def test_unreadable_text_gives_the_words_of_tvm(text: str, seen: list[Any]) -> None:
     with pytest.raises(tvm.error.DiagnosticError) as raised:
         tvm.relay.parse_expr(text)
     assert isinstance(raised.value.__cause__, ParseError)
@@ -192,7 +192,7 @@ def test_text_that_cannot_be_read(text: str, seen: list[Any]) -> None:
     assert (seen[0].span.source_name, seen[0].span.column) == ("string", column)
 
 
-def test_a_module_in_text_is_told_of_once_with_its_place(seen: list[Any]) -> None:
+def test_ill_typed_text_gives_one_diagnostic_with_its_location(seen: list[Any]) -> None:
     with pytest.raises(tvm.error.DiagnosticError):
         relay.parse(HEADER + "def @main(%x: int32) -> float32 {\n  %x\n}", "f.relay")
     assert [d.message for d in seen] == match("int32", "float32")
@@ -211,7 +211,7 @@ def test_a_module_in_text_is_told_of_once_with_its_place(seen: list[Any]) -> Non
     assert [d.message for d in seen] == [said]
 
 
-def test_without_a_renderer_the_error_itself_is_raised() -> None:
+def test_error_without_a_renderer_is_raised_unchanged() -> None:
     for read in (lambda: relay.parse("def @main() { 1 + }"), lambda: infer(calls())):
         with pytest.raises(DiagnosticError) as raised:
             read()
@@ -220,7 +220,7 @@ def test_without_a_renderer_the_error_itself_is_raised() -> None:
         assert isinstance(raised.value, tvm.TVMError)
 
 
-def test_a_renderer_that_takes_the_diagnostics_out_leaves_the_error() -> None:
+def test_renderer_that_removes_the_diagnostics_leaves_the_original_error() -> None:
     diagnostics.override_renderer(lambda ctx: ctx.diagnostics.clear())
     try:
         with pytest.raises(TypeInferenceError, match="too few arguments"):
@@ -229,7 +229,9 @@ def test_a_renderer_that_takes_the_diagnostics_out_leaves_the_error() -> None:
         diagnostics.override_renderer(None)
 
 
-def test_the_terminal_shows_the_line_of_a_diagnostic(capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_renderer_shows_the_line_of_a_diagnostic(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     mod = relay.parse(HEADER + "def @main(%xy: int32) {\n  abs(%xy)\n}")
     assert mod.source_map.source_map["from_string"].source.startswith(HEADER)
     context = diagnostics.DiagnosticContext(mod, diagnostics.get_renderer())
@@ -247,7 +249,7 @@ def test_the_terminal_shows_the_line_of_a_diagnostic(capsys: pytest.CaptureFixtu
         context.render()
 
 
-def test_the_texts_of_a_module_go_with_it_through_passes() -> None:
+def test_source_texts_of_a_module_stay_through_passes() -> None:
     mod = relay.parse(HEADER + "def @main(%x: int32) { abs(%x) }", "f.relay")
     passed = relay.transform.AnnotateSpans()(relay.transform.SimplifyInference()(mod))
     assert set(relay.transform.FoldConstant()(mod).source_map.source_map) == {"f.relay"}
@@ -257,7 +259,7 @@ def test_the_texts_of_a_module_go_with_it_through_passes() -> None:
     assert set(mod.source_map.source_map) == {"f.relay"}
 
 
-def test_spans_and_their_texts_are_found_where_scripts_look() -> None:
+def test_span_names_are_found_in_tvm_s_namespaces() -> None:
     from byoc_lab.relay.ir import source_map, span
 
     for home in ("tvm.relay", "tvm.ir", "tvm.ir.base", "tvm.relay.base"):
@@ -270,7 +272,9 @@ def test_spans_and_their_texts_are_found_where_scripts_look() -> None:
     assert (kept.source, kept.source_name.name, kept.line(2)) == ("one\ntwo", "f.relay", "two")
 
 
-def test_span_check_shows_what_has_no_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_span_check_lists_nodes_without_a_source_location(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     x = var("x", 2)
     check = tvm.relay.SpanCheck()
     built = tvm.IRModule.from_expr(relay.Function([x], x + x))

@@ -1,4 +1,4 @@
-"""DNNL for scripts of TVM: exactly the operators that TVM 0.16 offloads are offloaded."""
+"""DNNL for TVM scripts: exactly the operators that TVM 0.16 offloads are offloaded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ contrib = relay.op.contrib
 
 
 def own_table() -> list[tuple[Any, ...]]:
-    """A script's own table, of one entry."""
+    """A script's pattern table with one entry."""
     dense = is_op("nn.dense")(wildcard(), wildcard())
     biased = is_op("nn.bias_add")(dense, wildcard())
     return [("dnnl.dense_relu", is_op("nn.relu")(biased))]
 
 
 def canonical() -> list[Any]:
-    """The passes with which TVM turns nn.bias_add into add first."""
+    """The passes by which TVM first turns nn.bias_add into add."""
     return [transform.CanonicalizeOps(), transform.InferType(), transform.SimplifyInference(),
             transform.FoldConstant()]  # fmt: skip
 
@@ -35,7 +35,7 @@ FLOWS: dict[str, Callable[[], list[Any]]] = {
     "canonical": lambda: [*canonical(), merge(contrib.dnnl.pattern_table())],
 }
 
-# What TVM 0.16 gives: the regions of each flow, in the order of FLOWS.
+# From TVM 0.16: the regions of each flow, in the order of FLOWS.
 REGIONS = {
     "mlp": (4, 4, 2, 1),
     "squeezenet": (36, 36, 36, 10),
@@ -56,8 +56,8 @@ def regions(mod: Any) -> int:
 
 
 @pytest.mark.parametrize("network", REGIONS)
-def test_regions_are_those_of_tvm(network: str) -> None:
-    small = {"image_shape": (3, 32, 32)} if network == "vgg" else {}  # of 130 million weights
+def test_regions_equal_those_of_tvm(network: str) -> None:
+    small = {"image_shape": (3, 32, 32)} if network == "vgg" else {}  # has 130 million weights
     mod, _ = getattr(relay.testing, network).get_workload(1, **small)
     found = []
     for begin in FLOWS.values():
@@ -68,14 +68,14 @@ def test_regions_are_those_of_tvm(network: str) -> None:
     assert tuple(found) == REGIONS[network]
 
 
-def test_the_operators_are_those_of_tvm() -> None:
+def test_supported_operators_equal_those_of_tvm() -> None:
     names = [
         name for name in tvm.ir.Op.list_op_names() if tvm.ir.Op.get(name).get_attr("target.dnnl")
     ]
     assert sorted(names) == sorted(DNNL_OPERATORS)
 
 
-def test_byoc_labs_own_passes_offload_more() -> None:
+def test_passes_of_byoc_lab_offload_more_than_tvm() -> None:
     mod, _ = byoc_lab.relay.testing.mlp.get_workload(1)
     assert regions(byoc_lab.backends.partition(mod, "dnnl")) == 1
     assert byoc_lab.backends.get("dnnl").supports.keys() > set(DNNL_OPERATORS)
@@ -85,8 +85,8 @@ def test_byoc_labs_own_passes_offload_more() -> None:
     assert "nn.bias_add" not in str(dict(e[:2] for e in table)["dnnl.dense_bias"])
 
 
-def test_operator_and_table_that_a_script_registers_are_used() -> None:
-    """For an operator that byoc_lab offloads beyond TVM's, and as the table of "dnnl"."""
+def test_operator_and_table_registered_by_a_script_are_used() -> None:
+    """An operator that only byoc_lab offloads, and a table registered as "dnnl"."""
     mod = tvm.IRModule.from_expr(
         relay.nn.bias_add(relay.var("x", shape=(2, 3)), relay.var("b", shape=(3,)))
     )

@@ -1,4 +1,4 @@
-"""Executors as TVM's operator tests use them, and the names that those tests import."""
+"""Executors and helper names in the forms that TVM's operator tests use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_vm_executor_warns_and_interprets_operators_without_relax_translation() 
         relay.create_executor("graph").evaluate(function)
 
 
-def test_a_region_that_cannot_be_built_is_not_interpreted() -> None:
+def test_vm_executor_raises_for_a_region_that_cannot_be_built() -> None:
     p, x = relay.var("p", shape=(3,)), relay.var("x", shape=(3,))
     inner = relay.Function([p], relay.erf(p))
     inner = inner.with_attr("Compiler", "dnnl").with_attr("global_symbol", "dnnl_0")
@@ -43,7 +43,7 @@ def test_a_region_that_cannot_be_built_is_not_interpreted() -> None:
         relay.create_executor("vm").evaluate(relay.Function([x], inner(x)))
 
 
-def test_old_names_of_scatter_elements() -> None:
+def test_scatter_and_scatter_add_are_scatter_elements() -> None:
     d, i, u = (relay.var(name, shape=(3,), dtype="int32") for name in "diu")
     data, places, new = (np.array(v, "int32") for v in ([1, 2, 3], [2, 0, 0], [5, 6, 7]))
     for op, expected in (
@@ -54,13 +54,13 @@ def test_old_names_of_scatter_elements() -> None:
         np.testing.assert_array_equal(run(data, places, new).numpy(), expected)
 
 
-def test_updates_beyond_the_indices_are_left() -> None:
+def test_segment_sum_ignores_rows_without_an_id() -> None:
     data, ids = relay.const(np.ones((4, 2), "float32")), relay.const([0, 0, 1])
     found = relay.create_executor().evaluate(relay.op.segment_sum(data, ids, 3)).numpy()
     np.testing.assert_array_equal(found, [[2, 2], [1, 1], [0, 0]])
 
 
-def test_meshgrid_gives_a_tuple_of_as_many() -> None:
+def test_meshgrid_returns_a_tuple_of_grids() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3,))
     grids = relay.meshgrid([x, y])
     assert len(grids) == 2
@@ -68,7 +68,7 @@ def test_meshgrid_gives_a_tuple_of_as_many() -> None:
     assert str(ty) == "(Tensor[(2, 3), float32], Tensor[(2, 3), float32])"
 
 
-def test_folding_leaves_what_has_no_value() -> None:
+def test_fold_constant_leaves_a_call_that_raises() -> None:
     data, row = relay.const(np.zeros((1, 2), "float32")), relay.const([[1]])
     call = relay.op.scatter_nd(data, row, relay.const([[1.0, 2.0]]))
     mod = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([], call)))
@@ -77,7 +77,7 @@ def test_folding_leaves_what_has_no_value() -> None:
         relay.create_executor().evaluate(call)
 
 
-def test_lengths_that_do_not_fit_are_told_in_tvms_words() -> None:
+def test_length_errors_have_tvm_s_words() -> None:
     x = relay.var("x", shape=(4, 4))
     with pytest.raises(tvm.TVMError) as caught:
         relay.testing.run_infer_type(relay.reverse_sequence(x, relay.const([1, 2, 3]), 1, 0))
@@ -109,7 +109,7 @@ def test_resize2d_accepts_the_arguments_of_tvm_0_8() -> None:
     assert list(region.attrs.roi) == [0.0, 0.5, 1.0, 1.0]
 
 
-def test_tables_of_functions_of_quantized_numbers() -> None:
+def test_lookup_table_of_a_quantized_function_is_created() -> None:
     tables = module("tvm.relay.qnn.op.canonicalizations")
     data = np.arange(-128, 128).astype("int8").reshape(2, 128)
     parameters = (relay.const(1 / 64), relay.const(0), relay.const(1 / 128), relay.const(0))
@@ -177,7 +177,7 @@ def test_run_as_python_evaluates_and_to_python_is_refused() -> None:
         relay.testing.to_python(expr)
 
 
-def test_libraries_are_modules() -> None:
+def test_library_is_a_tvm_module() -> None:
     x = relay.var("x", shape=(2,))
     library = relay.build(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm")
     assert isinstance(library.lib, tvm.runtime.Module)

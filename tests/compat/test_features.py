@@ -63,7 +63,7 @@ def _reference() -> Any:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_features_are_those_of_tvm(program: Any, names: str) -> None:
+def test_detected_features_equal_those_of_tvm(program: Any, names: str) -> None:
     assert detect_feature(program) == {Feature[f"f{name}"] for name in names.split()}
 
 

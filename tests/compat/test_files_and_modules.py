@@ -1,4 +1,4 @@
-"""Files that scripts write, and the parts of a built library that they read."""
+"""Files that scripts write and read, and the members of a built library that they use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _affine(compiler: str) -> tvm.IRModule:
     return relay.transform.PartitionGraph()(relay.transform.InferType()(mod))
 
 
-def test_parameters_that_tvm_saved(tmp_path: Path) -> None:
+def test_parameters_saved_by_tvm_are_loaded(tmp_path: Path) -> None:
     params = relay.load_param_dict(TVM_PARAMS)
     found = {name: (v.dtype, v.shape, v.numpy().tolist()) for name, v in params.items()}
     assert found == {
@@ -48,7 +48,7 @@ def test_parameters_that_tvm_saved(tmp_path: Path) -> None:
         "s": ("float32", (), 2.5),
     }
     again = relay.save_param_dict(params)
-    assert sorted(again) == sorted(TVM_PARAMS)  # of the same bytes, the names in another order
+    assert sorted(again) == sorted(TVM_PARAMS)  # the same bytes, with names in another order
     tvm.runtime.save_param_dict_to_file(params, tmp_path / "x.params")
     loaded = tvm.runtime.load_param_dict_from_file(tmp_path / "x.params")
     assert loaded["i"].numpy().tolist() == [1, 2]
@@ -75,7 +75,7 @@ def test_copied_and_pickled_objects_equal_the_originals() -> None:
     assert pickle.loads(pickle.dumps(value)).op is value.op
 
 
-def test_integers_of_attributes_have_values() -> None:
+def test_integer_attributes_have_a_value_member() -> None:
     x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
     conv = relay.nn.conv2d(x, w, channels=4, kernel_size=(3, 3))
     assert conv.attrs.channels.value == 4 and [k.value for k in conv.attrs.kernel_size] == [3, 3]
@@ -121,7 +121,7 @@ def test_debug_executor_runs_but_has_no_intermediate_values() -> None:
         graph.debug_get_output("fused_nn_dense")
 
 
-def test_names_of_executables() -> None:
+def test_executables_list_functions_and_parameters() -> None:
     executable = relay.vm.compile(_affine("ccompiler"), "llvm")
     assert executable.get_function_params("main") == ["x", "w"]
     assert executable.globals[0] == "main"
@@ -131,7 +131,7 @@ def test_names_of_executables() -> None:
 
 
 def _changed(data: bytes, draw: st.DataObject) -> bytes:
-    """Some bytes changed, and perhaps the end cut off."""
+    """Some bytes changed, and perhaps the end removed."""
     changed = bytearray(data)
     for _ in range(draw.draw(st.integers(0, 3))):
         changed[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
@@ -140,7 +140,7 @@ def _changed(data: bytes, draw: st.DataObject) -> bytes:
 
 @given(st.data())
 @settings(max_examples=some(300))
-def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject) -> None:
+def test_damaged_parameters_are_refused_or_still_valid(draw: st.DataObject) -> None:
     try:
         loaded = relay.load_param_dict(_changed(TVM_PARAMS, draw))
     except InputError as error:
@@ -150,7 +150,7 @@ def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject)
 
 
 @pytest.mark.parametrize("length", [2**40, 2**62, 2**63 - 1])
-def test_an_array_without_elements_may_not_have_any_length(length: int) -> None:
+def test_parameter_array_without_elements_and_wrong_shape_is_refused(length: int) -> None:
     saved = relay.save_param_dict({"empty": np.zeros((0, 77, 99), np.float32)})
     for old in (77, 99):
         assert saved.count(struct.pack("<q", old)) == 1
@@ -159,8 +159,8 @@ def test_an_array_without_elements_may_not_have_any_length(length: int) -> None:
         relay.load_param_dict(saved)
 
 
-def test_each_byte_of_saved_parameters_may_be_any() -> None:
-    """Above all those of ranks, dtypes and sizes."""
+def test_saved_parameters_with_any_byte_changed_are_refused_or_loaded() -> None:
+    """All bytes of ranks, dtypes and sizes are changed."""
     for at in range(len(TVM_PARAMS)):
         for value in (0, 3, 24, 64, 255):
             changed = bytearray(TVM_PARAMS)
@@ -179,7 +179,7 @@ PROGRAM = {
 }
 
 
-def test_a_saved_program_has_the_names_of_its_inputs(tmp_path) -> None:
+def test_saved_program_keeps_its_input_names(tmp_path) -> None:
     (tmp_path / "net.json").write_text(json.dumps(PROGRAM))
     library = tvm.runtime.load_module(tmp_path / "net.json")
     assert [p.name_hint for p in library.ir_mod["main"].params] == ["x"]
@@ -198,7 +198,7 @@ def test_a_saved_program_has_the_names_of_its_inputs(tmp_path) -> None:
         ("relay", "def @f() { 1 }", "has no function @main"),
     ],
 )
-def test_a_damaged_program_is_refused(field: str, value: Any, message: str, tmp_path) -> None:
+def test_damaged_program_is_refused(field: str, value: Any, message: str, tmp_path) -> None:
     (tmp_path / "net.json").write_text(json.dumps({**PROGRAM, field: value}))
     with pytest.raises(BuildError, match=message):
         tvm.runtime.load_module(tmp_path / "net.json")
@@ -206,7 +206,7 @@ def test_a_damaged_program_is_refused(field: str, value: Any, message: str, tmp_
 
 @given(st.data())
 @settings(max_examples=some(100))
-def test_a_program_with_changed_bytes_is_refused_or_a_program(draw: st.DataObject) -> None:
+def test_program_with_changed_bytes_is_refused_or_loaded(draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "net.json")
         path.write_bytes(_changed(json.dumps(PROGRAM).encode(), draw))
@@ -219,7 +219,7 @@ def test_a_program_with_changed_bytes_is_refused_or_a_program(draw: st.DataObjec
 
 @given(hostile_names.filter(lambda name: len(name) < 1000))
 @settings(max_examples=some(20), deadline=None)
-def test_programs_keep_hostile_names(name: str) -> None:
+def test_saved_program_keeps_hostile_names(name: str) -> None:
     function = relay.Function([relay.var(name, shape=(2,))], relay.const(1.0))
     library = relay.build(tvm.IRModule.from_expr(function))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The integrations of vendors' libraries partition and rewrite as TVM 0.16 does."""
+"""The integrations of vendor libraries partition and rewrite as TVM 0.16 does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of a module: as TVM's graph executor gets it, node for node."""
+"""The graph JSON of a module equals the one that TVM's graph executor gets, node for node."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def _of_case(name: str, level: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name, graph in FACTS.items() if graph])
-def test_graphs_are_those_of_tvm(name: str) -> None:
+def test_graph_json_equals_that_of_tvm(name: str) -> None:
     case, _, level = name.rpartition(", level ")
     assert json.loads(json.dumps(_of_case(case, int(level)))) == FACTS[name]
 
 
 @settings(max_examples=some(60))
 @given(mod=image_strategies.modules())
-def test_nothing_is_written_over_before_it_is_read(mod: Any) -> None:
+def test_storage_is_not_reused_before_its_value_is_read(mod: Any) -> None:
     try:
         graph = graph_of(InferType()(mod)).document()
     except BuildError:
         return
     storage, rows = graph["attrs"]["storage_id"][1], graph["node_row_ptr"]
     sizes = [np.prod(shape) for shape in graph["attrs"]["shape"][1]]
-    holds: dict[int, Any] = {}  # storage -> the results that are in it: several after a reshape
+    holds: dict[int, Any] = {}  # storage -> its current results: several after a reshape
     for n, node in enumerate(graph["nodes"]):
         read = [rows[at] + result for at, result, _ in node["inputs"]]
         assert all(entry in holds[storage[entry]] for entry in read)
@@ -64,7 +64,7 @@ def test_nothing_is_written_over_before_it_is_read(mod: Any) -> None:
     assert all(entry in holds[storage[entry]] for entry in inputs)  # they serve the next run, too
 
 
-def test_regions_are_nodes_that_name_their_compiler() -> None:
+def test_region_nodes_name_their_compiler() -> None:
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
     body = relay.nn.softmax(relay.nn.relu(relay.nn.dense(x, w)))
     mod = relay.op.contrib.dnnl.partition_for_dnnl(
@@ -122,7 +122,7 @@ def test_functions_of_the_graph_can_be_called() -> None:
         built.get_function("fused_exp")
 
 
-def test_lengths_must_be_known() -> None:
+def test_unknown_shapes_raise_build_error() -> None:
     x = relay.var("x", shape=(relay.Any(), 2))
     mod = InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))))
     with pytest.raises(BuildError, match="tensors of known shape"):

@@ -1,4 +1,4 @@
-"""An importer of TVM's, from a file of the user's."""
+"""`load_importer`: one of TVM's importers, loaded from a user's copy of its file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def from_small(nodes):
 
 
 def _run(script: str) -> str:
-    """The output of a script in a process of its own: compat changes what `import tvm` means."""
+    """The output of a script in a separate process, because compat changes what `import tvm`
+    imports."""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False
     )
@@ -41,7 +42,7 @@ def _run(script: str) -> str:
     return done.stdout
 
 
-def test_relative_imports_and_names_of_the_importers_are_met(tmp_path: Path) -> None:
+def test_relative_imports_of_an_importer_file_are_resolved(tmp_path: Path) -> None:
     path = tmp_path / "small.py"
     path.write_text(SMALL)
     out = _run(
@@ -55,15 +56,15 @@ def test_relative_imports_and_names_of_the_importers_are_met(tmp_path: Path) -> 
     assert "(1, 4, 2, 2) Lrn nn.lrn" in out and "True" in out
 
 
-def test_a_file_that_is_missing() -> None:
+def test_missing_importer_file_raises_error() -> None:
     with pytest.raises(UnreadableFileError, match="no such file"):
         load_importer("absent_importer.py")
 
 
 @pytest.mark.slow
 @pytest.mark.oracle
-def test_tvms_own_importer_of_onnx_models_gives_what_it_gives_in_tvm(tmp_path: Path) -> None:
-    """The file is copied for this test alone. Two lines go: they name what only that TVM has."""
+def test_tvm_s_onnx_importer_gives_the_modules_that_it_gives_in_tvm(tmp_path: Path) -> None:
+    """Two lines of the file are removed, because they name things that only TVM has."""
     (source,) = python_path().parent.parent.glob(
         "lib/python*/site-packages/tvm/relay/frontend/onnx.py"
     )

@@ -1,4 +1,7 @@
-"""TVM's other integrations. The operators they support are compared with TVM in golden/<name>."""
+"""TVM's integrations of vendor libraries: registration, reasons and partitioning.
+
+golden/<name> compares their supported operators with TVM.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def ones(*shape: int, dtype: str = "float32") -> relay.Constant:
 
 
 def regions(mod: IRModule) -> list[str]:
-    """The composite (or the operator, where there is none) that each region begins with."""
+    """The composite that each region begins with, or the operator if it is not in a composite."""
     found = []
     for gv, function in mod.functions.items():
         if gv.name_hint != "main":
@@ -52,7 +55,7 @@ def regions(mod: IRModule) -> list[str]:
 
 
 @pytest.mark.parametrize("name", integrations.MODULES)
-def test_tvms_names_lead_to_each(name: str) -> None:
+def test_tvm_s_names_import_each_integration(name: str) -> None:
     contrib = tvm_module("tvm.relay.op.contrib")
     assert getattr(contrib, name) is integrations.MODULES[name] and name in backends.names()
     imported = tvm_module(f"tvm.relay.op.contrib.{name}")
@@ -64,7 +67,7 @@ def test_tvms_names_lead_to_each(name: str) -> None:
     assert callable(getattr(imported, f"partition_for_{name}"))
 
 
-def test_importing_byoc_lab_alone_registers_none() -> None:
+def test_importing_byoc_lab_registers_no_integration() -> None:
     code = "import byoc_lab; print(*byoc_lab.backends.names())"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert names.stdout.split() == ["ccompiler", "dnnl"]
@@ -136,7 +139,7 @@ REFUSALS = {
 @pytest.mark.parametrize(
     ("name", "reason"), [(name, reason) for name, found in REFUSALS.items() for reason in found]
 )
-def test_a_refusal_says_why(name: str, reason: str) -> None:
+def test_refused_call_gives_the_reason(name: str, reason: str) -> None:
     expr = REFUSALS[name][reason]
     assert backends.get(name).why_not(call(expr)) == reason
     assert regions(backends.partition(module(expr), name)) == []
@@ -147,8 +150,8 @@ def test_supported_call_has_no_reason_for_refusal() -> None:
     assert backends.get("arm_compute_lib").why_not(call(last(groups=4))) is None
 
 
-def test_a_product_that_comes_second_is_refused() -> None:
-    """TVM's checks of CUTLASS, BNNS and ACL end in an AttributeError."""
+def test_product_as_second_operand_is_refused() -> None:
+    """TVM's checks of CUTLASS, BNNS and ACL raise an AttributeError."""
     product = nn.dense(var(2, 4), ones(3, 4))
     for name in ("cutlass", "bnns"):
         table = get_pattern_table(name)
@@ -159,7 +162,7 @@ def test_a_product_that_comes_second_is_refused() -> None:
         assert check(call(relay.add(product, ones(3))))
 
 
-def test_values_stay() -> None:
+def test_partitioned_module_computes_the_same() -> None:
     x = nn.conv2d(var(1, 2, 6, 6), ones(3, 2, 3, 3))
     mod = module(nn.softmax(nn.relu(nn.bias_add(x, ones(3)))))
     data = [np.random.default_rng(0).random((1, 2, 6, 6), np.float32)]
@@ -170,7 +173,7 @@ def test_values_stay() -> None:
         np.testing.assert_array_equal(evaluate(cut, data).outputs[0], expected)
 
 
-def test_parameters_are_bound_first() -> None:
+def test_partition_function_binds_given_parameters_first() -> None:
     weight = relay.var("w", shape=(3, 4))
     mod = module(nn.dense(var(2, 4), weight))
     before = str(mod)
@@ -194,7 +197,7 @@ def test_cutlass_folds_batch_norms_when_it_has_the_parameters() -> None:
     assert regions(folded) == ["cutlass.conv2d_bias_relu"]
 
 
-def test_disabled_operators_of_arm_compute_lib() -> None:
+def test_arm_compute_lib_supports_disabled_operators_on_request() -> None:
     mod = module(relay.concatenate((var(2, 3), var(2, 4)), axis=1))
     partition = integrations.arm_compute_lib.partition_for_arm_compute_lib
     assert regions(partition(mod)) == []
@@ -202,7 +205,7 @@ def test_disabled_operators_of_arm_compute_lib() -> None:
     assert not integrations.arm_compute_lib.is_arm_compute_runtime_enabled()
 
 
-def test_arm_compute_lib_gets_its_weights_in_its_layout() -> None:
+def test_arm_compute_lib_gets_weights_in_its_layout() -> None:
     conv = relay.op.get("nn.conv2d")
     before = conv.get_attr("FTVMConvertOpLayout")
     cut = backends.partition(module(nn.relu(last())), "arm_compute_lib")
@@ -210,7 +213,7 @@ def test_arm_compute_lib_gets_its_weights_in_its_layout() -> None:
     assert conv.get_attr("FTVMConvertOpLayout") is before
 
 
-def test_building_says_what_is_missing() -> None:
+def test_build_without_a_code_generator_raises_unknown_name_error() -> None:
     cut = backends.partition(module(nn.softmax(var(2, 3))), "cudnn")
     with pytest.raises(UnknownNameError, match=r"no code generator .* the compiler 'cud"):
         byoc_lab.build(cut)
@@ -227,7 +230,7 @@ def _biased_conv(data: relay.Expr) -> relay.Expr:
 @pytest.mark.parametrize(
     ("raises", "net"),
     [
-        # As TVM 0.16's own partition_for_cutlass does with these networks.
+        # whether TVM 0.16's partition_for_cutlass raises for the network
         (False, lambda h: relay.add(_biased_conv(h), h)),
         (False, lambda h: nn.relu(relay.multiply(_biased_conv(h), h))),
         (True, lambda h: relay.add(a := nn.relu(relay.add(_biased_conv(h), h)), _biased_conv(a))),
@@ -235,10 +238,11 @@ def _biased_conv(data: relay.Expr) -> relay.Expr:
         (True, lambda h: relay.add(_biased_conv(h), relay.zeros((1, 6, 6, 4), "float32"))),
     ],
 )
-def test_a_residual_block_of_cutlass_raises_as_in_tvm(
+def test_residual_block_of_cutlass_raises_as_in_tvm(
     raises: bool, net: Callable[[relay.Expr], relay.Expr]
 ) -> None:
-    """TVM's check reads the name of each callee down the first operands, also of composites."""
+    """TVM's check reads the operator name of each callee along the first operands, even if it is
+    a composite."""
     mod = module(net(nn.relu(_biased_conv(var(1, 6, 6, 4)))))
     partition = integrations.cutlass.partition_for_cutlass
     if not raises:

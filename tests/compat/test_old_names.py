@@ -1,4 +1,4 @@
-"""Names, and what values print as, in the ways that scripts have used."""
+"""Names, and printed forms of values, that scripts for old versions of TVM use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_targets_are_read_from_command_lines() -> None:
         relay.build(_relu(), target="cuda -arch=sm_80")
 
 
-def test_arrays_have_the_types_and_devices_of_tvm() -> None:
+def test_arrays_have_tvm_s_types_and_devices() -> None:
     values = np.array([[1.0, 2.0]], np.float32)
     array = tvm.nd.array(values, tvm.cpu())
     assert str(array) == str(values) and array.ndim == 2 and len(array) == 1
@@ -69,7 +69,7 @@ def test_time_evaluator_runs_the_module() -> None:
         module.module.time_evaluator("other", tvm.cpu())
 
 
-def test_errors_are_also_those_that_tvm_raised() -> None:
+def test_errors_are_also_of_the_types_that_tvm_raises() -> None:
     x = relay.var("x", shape=(2, 3))
     with pytest.raises(ValueError, match="InferType"):
         _ = relay.nn.relu(x).checked_type
@@ -80,10 +80,10 @@ def test_errors_are_also_those_that_tvm_raised() -> None:
         tvm.get_global_func("relay.ext.nope")
 
 
-def test_modules_and_passes() -> None:
+def test_modules_and_passes_have_tvm_s_helpers() -> None:
     mod = _relu()
     assert mod.script() == str(mod)
-    # A function pass types what it gives, even if it changes nothing.
+    # A function pass infers types of its result, even without a change.
     assert transform.function_pass(lambda f, m, c: f, opt_level=0)(mod)["main"].is_typed
     assert str(transform.InferTypeLocal(mod["main"].body)) == "Tensor[(2, 3), float32]"
     assert str(transform.InferTypeLocal(mod["main"])).startswith("fn (Tensor")
@@ -160,10 +160,9 @@ def _external(dtype: str) -> typing.Any:
 
 
 @pytest.mark.parametrize(("dtype", "where"), [("float32", "ccompiler"), ("int32", "llvm")])
-def test_the_sample_compiler_builds_every_region(
-    tmp_path: typing.Any, dtype: str, where: str
-) -> None:
-    """And a saved program has its inputs' names, though a text must tell them from a region's."""
+def test_sample_compiler_builds_every_region(tmp_path: typing.Any, dtype: str, where: str) -> None:
+    """Input names in a saved program stay, even if the text must distinguish them from a
+    region's."""
     values = np.arange(4).astype(dtype)
     library = relay.build(_external(dtype), "llvm")
     library.export_library(tmp_path / "lib.tar")
@@ -190,7 +189,7 @@ def test_call_graph_counts_references() -> None:
         graph.ref_count("main")
 
 
-def test_executors_and_runtimes_know_their_options() -> None:
+def test_executors_and_runtimes_list_their_options() -> None:
     backend = tvm.relay.backend
     assert backend.Executor.list_registered() == ["graph", "aot"]
     assert backend.Executor.list_registered_options("aot")["interface-api"] == "runtime.String"
@@ -217,7 +216,7 @@ def test_the_c_runtime_is_replaced_by_this_process_with_a_warning() -> None:
     assert not executor.get_output(0).numpy().any()
 
 
-def test_the_cache_of_compiled_operators_can_be_cleared() -> None:
+def test_cache_of_compiled_operators_can_be_cleared() -> None:
     for name in ("te_compiler", "compile_engine"):
         cache = getattr(relay.backend, name).get()
         assert cache.clear() is None
@@ -241,7 +240,7 @@ def test_build_module_keeps_what_it_built() -> None:
 
 def test_names_that_tvms_tests_use_exist() -> None:
     assert relay.const(1, relay.scalar_type("int32")).data.dtype == "int32"
-    assert bool(tvm.IRModule())  # TVM's has no length
+    assert bool(tvm.IRModule())  # TVM's module has no length
     x = relay.var("x", shape=(2,))
     call = relay.abs(x)
     assert not call.is_typed
@@ -252,14 +251,14 @@ def test_names_that_tvms_tests_use_exist() -> None:
     relay.op.get("test.registered_once").set_attrs_type_key("DictAttrs")
 
 
-def test_bind_takes_variables() -> None:
+def test_bind_takes_variables_and_refuses_names() -> None:
     x, y = relay.var("x"), relay.var("y")
     assert tvm.ir.structural_equal(relay.bind(relay.add(x, y), {y: x}), relay.add(x, x), True)
     with pytest.raises(TypeError, match=r"found 'y'; .*bind_params_by_name takes names"):
         relay.bind(relay.add(x, y), {"y": x})
 
 
-def test_types_as_the_importers_infer_them() -> None:
+def test_importer_helpers_infer_types_and_shapes() -> None:
     common = tvm.relay.frontend.common
     x = relay.var("x", shape=(2, relay.Any()))
     assert common.infer_type(relay.exp(x)).checked_type == x.type_annotation
@@ -304,7 +303,7 @@ def test_resize_accepts_the_arguments_of_tvm_before_0_8() -> None:
     assert relay.image.resize(x, (8, 8), "NHWC").attrs.method == "linear"
 
 
-def test_weights_that_are_transposed_before() -> None:
+def test_transposed_and_sparse_weight_conversions_rename_or_refuse() -> None:
     x, w = relay.var("x", shape=(1, 3)), relay.var("w", shape=(3, 4))
     function = relay.Function([x, w], relay.nn.dense(x, relay.transpose(w, (1, 0))))
     weight = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -365,9 +364,9 @@ def test_array_copied_from_a_constant_is_writable_and_leaves_the_constant() -> N
     assert x.name_hint == "x" and x.type_annotation == relay.TensorType((2, 3))
 
 
-def test_a_visitor_that_sets_its_memory_itself() -> None:
+def test_visitor_that_sets_its_memo_itself_works() -> None:
     class Numbers(relay.ExprVisitor):  # type: ignore[misc]
-        def __init__(self) -> None:  # as scripts have it, without super().__init__()
+        def __init__(self) -> None:  # as old scripts do, without super().__init__()
             self.memo_map: dict[typing.Any, typing.Any] = {}
             self.seen: list[str] = []
 
@@ -383,7 +382,7 @@ def test_a_visitor_that_sets_its_memory_itself() -> None:
         x.color = "red"
 
 
-def test_values_as_the_importers_infer_them() -> None:
+def test_infer_value_computes_values_with_parameters() -> None:
     common = relay.frontend.common
     x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(4, 3))
     params = {"x": tvm.nd.array(np.array([1.0, 2.0], np.float32)), "w": None}

@@ -1,4 +1,4 @@
-"""TVM's namespace in one process, without the import hook."""
+"""TVM's namespace (the overlay) in one process, without the import hook."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _values() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", [n for n in SOURCES if SOURCES[n]])
-def test_every_row_of_the_table_gives_names(name: str) -> None:
-    """A source that is misspelt, or has gone, would make its row useless."""
+def test_every_row_of_the_overlay_has_names(name: str) -> None:
+    """A misspelt or removed source would leave a row empty."""
     own = [s for s in SOURCES[name] if not s.startswith(APACHE)]
     if own:
         found = module(name)
@@ -45,7 +45,7 @@ def test_every_row_of_the_table_gives_names(name: str) -> None:
         assert [n for n in dir(found) if getattr(found, n, None) is not None]
 
 
-def test_names_are_byoc_labs() -> None:
+def test_overlay_names_are_byoc_lab_s() -> None:
     assert tvm.relay is relay
     assert tvm.IRModule is byoc_lab.IRModule
     assert relay.expr.Call is relay.Call is byoc_lab.relay.Call
@@ -62,7 +62,7 @@ def test_names_are_byoc_labs() -> None:
     assert issubclass(byoc_lab.errors.ParseError, tvm.TVMError)
 
 
-def test_marks_are_found_where_tvm_keeps_them() -> None:
+def test_annotations_are_found_in_tvm_s_modules() -> None:
     for name in ("tvm.relay.annotation", "tvm.relay.op.annotation"):
         marks = module(name)
         assert marks.on_device is byoc_lab.relay.annotation.on_device
@@ -70,7 +70,7 @@ def test_marks_are_found_where_tvm_keeps_them() -> None:
     assert relay.Prelude is module("tvm.relay.prelude").Prelude
 
 
-def test_names_outside_the_overlay_are_those_of_apache_tvm() -> None:
+def test_names_outside_the_overlay_are_apache_tvm_s() -> None:
     assert tvm.te.__name__ == "tvm.te"
     assert tvm.tir.PrimFunc.__module__.startswith("tvm.")
     assert tvm.target.Target("llvm").kind.name == "llvm"
@@ -96,14 +96,14 @@ def test_missing_name_raises_error_with_advice(name: str, advice: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in SOURCES if not SOURCES[n]])
-def test_modules_imported_for_nothing_can_be_imported(name: str) -> None:
-    """`from tvm import relay, autotvm` goes through; the use of autotvm does not."""
+def test_unsupported_modules_can_be_imported_and_raise_when_used(name: str) -> None:
+    """`from tvm import relay, autotvm` works; using autotvm raises the error."""
     with pytest.raises(UnsupportedNameError, match=rf"{name}\.anything is not supported; \w"):
         module(name).anything  # noqa: B018
 
 
-def test_advice_is_for_names_that_are_missing() -> None:
-    """Advice on a name that is there by now would mislead."""
+def test_advice_names_only_missing_modules() -> None:
+    """Advice on a name that now exists would mislead."""
     partly = ("tvm", "tvm.autotvm", "tvm.contrib", "tvm.relay", "tvm.relay.frontend",
               "tvm.relay.op.contrib", "tvm.relay.transform", "tvm.transform")  # fmt: skip
     for name in INSTEAD:
@@ -127,7 +127,7 @@ def test_unsupported_relay_name_raises_error_with_the_reason(name: str) -> None:
         operator.attrgetter(name)(relay)
 
 
-def test_executors_agree() -> None:
+def test_all_executors_return_the_same_result() -> None:
     mod, (x, y) = _sum_mod(), _values()
     for kind in ("graph", "vm", "aot", "debug"):
         run = relay.create_executor(kind, mod, tvm.cpu(), "llvm").evaluate()
@@ -137,7 +137,7 @@ def test_executors_agree() -> None:
     assert int(relay.create_executor("debug").evaluate(relay.const(3)).numpy()) == 3
 
 
-def test_executors_refuse_what_they_cannot() -> None:
+def test_unsupported_executors_targets_and_inputs_are_refused() -> None:
     with pytest.raises(BuildError, match="graph, vm, aot, debug, found 'jit'"):
         relay.create_executor("jit")
     with pytest.raises(BuildError, match="found 'cuda'"):
@@ -158,7 +158,7 @@ def test_graph_module_runs_and_loads_libraries(tmp_path: typing.Any) -> None:
         with pytest.warns(UnsetInputWarning, match="no value was set for input x; zeros"):
             run.run()
         np.testing.assert_array_equal(run.get_output(0).numpy(), np.zeros_like(x) + y)
-        run.set_input(x=x, y=y)  # y is a constant by now
+        run.set_input(x=x, y=y)  # y is a constant in this graph
         run.run()
         assert run.get_num_outputs() == 2
         out = tvm.nd.empty((2, 3))
@@ -175,7 +175,7 @@ def test_graph_module_runs_and_loads_libraries(tmp_path: typing.Any) -> None:
 
 
 def _check_constants(run: typing.Any, params: dict[str, typing.Any]) -> None:
-    """They count as inputs, which have their values."""
+    """Constants are listed as inputs and have values."""
     run.set_input(**params)
     run.load_params(relay.save_param_dict(params))
     assert (run.get_num_inputs(), run.get_input_index("p0"), run.get_input_name(1)) == (2, 1, "p0")
@@ -248,7 +248,7 @@ def test_env_func_calls_the_registered_function() -> None:
         tvm.ir.EnvFunc.get("no.such")
 
 
-def test_type_relations_are_records_told_apart_by_their_functions() -> None:
+def test_type_relations_with_different_functions_are_unequal() -> None:
     same, broadcast = map(tvm.ir.EnvFunc.get, ("tvm.relay.type_relation.Identity",
                                                "tvm.relay.type_relation.Broadcast"))  # fmt: skip
     args = [relay.TensorType((2,)), relay.TensorType((3,))]

@@ -1,5 +1,8 @@
-"""Places as TVM 0.16 gives them to what it reads. What is expected is what TVM prints,
-but for columns that it counts wrongly behind a word that begins like `inff`."""
+"""Source locations equal those of TVM 0.16's parser.
+
+The expected ones are printed by TVM, except for columns that it counts wrongly after a word that
+begins with `inff`.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def test_spans_are_those_of_the_text_that_was_read(case: str) -> None:
     assert found == re.findall(r"\d+:\d+", wanted), shown
 
 
-def test_a_script_that_is_run_sees_them_in_every_text_unless_told_not_to() -> None:
+def test_script_prints_source_locations_unless_disabled() -> None:
     script = """
 from byoc_lab.compat.overlay import install
 install()
@@ -76,12 +79,12 @@ assert "span" not in mod.astext(show_span=False)
     subprocess.run([sys.executable, "-c", script], check=True, timeout=900)
 
 
-def test_a_parameter_that_is_named_twice_is_still_found() -> None:
+def test_parameter_named_twice_is_reported_with_its_location() -> None:
     with pytest.raises(ParseError, match=r"two parameters are named %x: the other is in line 2"):
         parsed("def @main(%x: int32,\n %x: int32) { %x }")
 
 
-def test_elsewhere_text_is_plain_and_places_are_those_of_the_text() -> None:
+def test_text_outside_compat_has_no_spans() -> None:
     mod = relay.parse(HEADER + CASES["an operand is read before what is left of it is a call"][0])
     assert "span" not in str(mod)
     assert "span" not in mod.astext()

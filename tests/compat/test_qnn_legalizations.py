@@ -1,4 +1,4 @@
-"""What quantized products become on a target: dtypes as TVM 0.16 chooses them, the same numbers."""
+"""Legalization of quantized products for a target: TVM 0.16's dtypes, unchanged results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EIGHT_BITS = ("int8", "uint8")
 PAIRS = list(itertools.product(EIGHT_BITS, EIGHT_BITS))
 INT16 = ("int16", "int16")
 
-# target -> the dtypes of data and weight that a product of given ones gets there
+# target -> the dtypes of data and weight after legalization, for given dtypes
 CHOICES = {
     X86: lambda data, weight: INT16,
     f"{X86} -mcpu=skylake-avx512": lambda data, weight: ("uint8", "int8"),
@@ -76,7 +76,9 @@ def _agree(mod, made) -> None:
 @pytest.mark.parametrize("target", CHOICES)
 @pytest.mark.parametrize(("data", "weight"), PAIRS)
 @pytest.mark.parametrize("build", [_conv, _dense])
-def test_a_target_chooses_the_dtypes(build, data: str, weight: str, target: str) -> None:
+def test_target_determines_the_dtypes_of_operands(
+    build, data: str, weight: str, target: str
+) -> None:
     mod, made = _legalized(build(data, weight), target)
     call = _product(made)
     found = tuple(arg.checked_type.dtype for arg in call.args[:2])
@@ -91,7 +93,7 @@ def test_a_target_chooses_the_dtypes(build, data: str, weight: str, target: str)
     ("layout", "groups", "found"),
     [("NHWC", 1, ("int8", "int8")), ("NHWC", 4, INT16), ("NCHW", 1, INT16)],
 )
-def test_without_dot_products_arm_takes_8_bits_in_nhwc_only(layout, groups, found) -> None:
+def test_arm_without_dot_products_takes_8_bits_in_nhwc_only(layout, groups, found) -> None:
     mod, made = _legalized(_conv("uint8", "int8", layout, groups), f"{ARM} -mattr=+neon")
     assert tuple(arg.checked_type.dtype for arg in _product(made).args[:2]) == found
     _agree(mod, made)
@@ -104,12 +106,12 @@ def test_legalization_supports_a_zero_point_per_channel(layout: str, target: str
     _agree(mod, made)
 
 
-def test_without_a_target_nothing_is_changed() -> None:
+def test_legalize_without_a_target_changes_nothing() -> None:
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(_conv("int8", "int8")))
     assert tvm.ir.structural_equal(relay.qnn.transform.Legalize()(mod), mod)
 
 
-def test_helpers_are_there_for_scripts_that_register_their_own() -> None:
+def test_helpers_for_registered_legalizations_exist() -> None:
     from_tvm = module("tvm.relay.qnn.op.legalizations")
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(_conv("uint8", "uint8")))
     call = mod["main"].body

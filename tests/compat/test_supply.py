@@ -1,4 +1,4 @@
-"""Fresh names: what TVM 0.16 gives for the same calls."""
+"""NameSupply and GlobalVarSupply give TVM 0.16's names for the same calls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def module(*names: str) -> relay.IRModule:
     return relay.IRModule({n: relay.Function([], relay.const(1)) for n in names})
 
 
-def test_names_are_given_once():
+def test_fresh_names_are_unique():
     names = NameSupply()
     asked = ["a b", "a.b", "x_1", "x_1", "x", "x", "x"]
     given = [names.fresh_name(n) for n in asked]
     assert given == ["a b", "a_b", "x_1", "x_1_1", "x", "x_2", "x_3"]
 
 
-def test_a_prefix_is_put_before_them():
+def test_prefix_is_added_to_fresh_names():
     names = NameSupply("pre")
     given = [names.fresh_name("t"), names.fresh_name("t"), names.fresh_name("u", add_prefix=False)]
     assert given == ["pre_t", "pre_t_1", "u"]
@@ -29,20 +29,20 @@ def test_a_prefix_is_put_before_them():
     assert not names.contains_name("z", add_prefix=False)
 
 
-def test_a_module_has_its_names_already():
+def test_names_in_the_module_are_reserved():
     supply = GlobalVarSupply(module("main"))
     given = [supply.fresh_global("main"), supply.fresh_global("main", add_prefix=False)]
     assert [gv.name_hint for gv in given] == ["tvmgen_default_main", "main_1"]
 
 
-def test_a_unique_variable_is_the_same_each_time():
+def test_unique_variable_is_the_same_each_time():
     supply = GlobalVarSupply(NameSupply("p"))
     var = supply.unique_global_for("f")
     assert supply.unique_global_for("f") is var and var.name_hint == "p_f"
     assert supply.fresh_global("f").name_hint == "p_f_1"
 
 
-def test_a_reserved_variable_is_the_one_of_its_name():
+def test_reserved_variable_is_returned_for_its_name():
     supply, var = GlobalVarSupply(), relay.GlobalVar("r")
     supply.reserve_global(var)
     assert supply.unique_global_for("r") is var

@@ -1,4 +1,4 @@
-"""The four public threads' own Python, run with only its import lines changed."""
+"""The Python code of the four public forum threads, with only the import lines changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(name: str, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _block(name: str) -> str:
-    """A block of IR of the threads, without white space and comments."""
+    """A block of IR in the threads, without white space and comments."""
     text = (THREADS / f"{name}.txt").read_text()
     text = re.sub(r"(?m)^(//.*|v0\.0\.4)$", "", text)
     return "".join(text.split())
@@ -56,10 +56,10 @@ def _printed(func: relay.Function) -> str:
         ("layer2", "nested_partition_3", "nested_partition_4"),
     ],
 )
-def test_nested_partition_equals_that_of_the_public_thread(
+def test_nested_partition_prints_the_modules_of_the_thread(
     last: str, annotated: str, partitioned: str
 ) -> None:
-    """Annotated and partitioned by the thread's code, printed as it was printed then."""
+    """Annotated and partitioned by the code in the thread."""
     space = _run("nested_partition.py", IMPORTS_2020)
     body = space[last]
     mod = byoc_lab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
@@ -71,7 +71,7 @@ def test_nested_partition_equals_that_of_the_public_thread(
 
 
 def test_batch_norm_is_decomposed_inside_the_closure() -> None:
-    """The second thread's first pair: before and after optimising."""
+    """The first pair of modules in the second thread: before and after optimizing."""
     space = _run("nested_partition.py", IMPORTS_2020)
     mod = byoc_lab.IRModule.from_expr(space["net"])
     mod["main"] = space["ConvBNReluAnnotator"]("dnnl").visit(mod["main"])
@@ -81,7 +81,7 @@ def test_batch_norm_is_decomposed_inside_the_closure() -> None:
     assert _printed(optimised["main"]) == _block("batch_norm_2")
 
 
-def test_one_multiply_is_left_when_folding_comes_last(capsys: pytest.CaptureFixture[str]) -> None:
+def test_folding_after_partitioning_leaves_one_multiply(capsys: pytest.CaptureFixture[str]) -> None:
     space = _run("batch_norm.py", IMPORTS_2020)
     np.random.seed(0)
     space["test_fuse"]()
@@ -89,7 +89,7 @@ def test_one_multiply_is_left_when_folding_comes_last(capsys: pytest.CaptureFixt
     assert _printed(mod["main"]) == _block("batch_norm_3")
 
 
-def test_folding_first_gives_the_desired_output() -> None:
+def test_folding_before_partitioning_gives_the_desired_output() -> None:
     space = _run("batch_norm.py", IMPORTS_2020)
     # `mod` is the network of test_fuse, as in the thread.
     source = (THREADS / "batch_norm.py").read_text()
@@ -100,14 +100,14 @@ def test_folding_first_gives_the_desired_output() -> None:
     assert _printed(space["opt_mod"]["main"]) == _block("batch_norm_4")
 
 
-def test_a_tagged_call_becomes_a_function() -> None:
+def test_tagged_call_becomes_a_function() -> None:
     single = _run("let_partition.py", IMPORTS)["single"]
     external = [f for f in single.functions.values() if "Compiler" in f.attrs]
     assert [f.attrs["Compiler"] for f in external] == ["match_key"]
 
 
 def test_let_bound_calls_become_two_functions() -> None:
-    """The result that the fourth thread's author expected: one function for each matching call."""
+    """The result that the fourth thread's author expected: one function per matching call."""
     space = _run("let_partition.py", IMPORTS)
     out = space["transform_mod"](space["mod"])
     external = [f for f in out.functions.values() if "Compiler" in f.attrs]
@@ -115,8 +115,8 @@ def test_let_bound_calls_become_two_functions() -> None:
     assert isinstance(out["main"].body, relay.Let)
 
 
-def test_let_bound_calls_leave_the_thread_s_free_variables() -> None:
-    """With TVM's own annotation the thread's error comes back, and the linter foretells it."""
+def test_era_annotation_gives_the_thread_s_free_variables_and_lint_predicts_them() -> None:
+    """TVM's own annotation reproduces the error in the thread."""
     space = _run("let_partition.py", IMPORTS)
     table = space["call_pattern_table"]()
     mod = InferType()(space["mod"])

@@ -1,4 +1,4 @@
-"""Names of TVM 0.16 that scripts use here and there; what is expected was seen in TVM 0.16."""
+"""Less common names of TVM 0.16 that scripts use; the expected results are TVM 0.16's."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ONE = relay.TensorType((relay.Any(),))
 
 
 @pytest.mark.parametrize("name", ["tvm.relay.op", "tvm.relay.op.algorithm", "tvm.relay.op.tensor"])
-def test_no_file_of_byoc_lab_hides_a_function(name: str) -> None:
-    """`relay.op.sort` is the operator's function, not byoc_lab's file of that name."""
+def test_operator_functions_are_not_hidden_by_modules(name: str) -> None:
+    """`relay.op.sort` is the operator's function, not byoc_lab's file with this name."""
     found = module(name)
     operators = [n for n in dir(relay) if callable(getattr(relay, n, None))]
     assert "sort" in operators
@@ -32,7 +32,7 @@ def test_no_file_of_byoc_lab_hides_a_function(name: str) -> None:
     assert found.sort is relay.sort
 
 
-def test_modules_of_operators_stay_modules() -> None:
+def test_operator_modules_stay_modules() -> None:
     for name in ("image", "vision", "nn", "annotation", "contrib"):
         assert getattr(relay.op, name) is module(f"tvm.relay.op.{name}")
 
@@ -40,7 +40,7 @@ def test_modules_of_operators_stay_modules() -> None:
 # Names -------------------------------------------------------------------------------------------
 
 
-def test_quantized_operators_without_op() -> None:
+def test_quantized_operators_are_found_without_op() -> None:
     for name in ("conv2d", "dense", "requantize", "quantize", "add", "RequantizeConfig"):
         assert getattr(relay.qnn, name) is getattr(relay.qnn.op, name)
     assert relay.qnn.transform.CanonicalizeOps and relay.qnn.op.register_qnn_legalize
@@ -71,7 +71,7 @@ def test_is_dynamic_finds_unknown_dimensions(ty: Any, dynamic: bool) -> None:
         (((1, 8, 4, 4), "CNHW"), ((3, 3, 8, 1), "HWOI"), 8, False),
     ],
 )
-def test_convolutions_are_depthwise_by_their_groups(
+def test_is_depthwise_depends_on_the_groups(
     data: Any, kernel: Any, groups: int, depthwise: bool
 ) -> None:
     generic = module("tvm.relay.op.strategy.generic")
@@ -89,7 +89,7 @@ def test_modules_and_tuples_have_tvms_methods() -> None:
     assert "split(%x, indices_or_sections=2)" in halves.astext()
 
 
-def test_downloads_are_redirected_in_tvms_integration_alone() -> None:
+def test_install_request_hook_does_nothing() -> None:
     assert tvm.testing.utils.install_request_hook(depth=3) is None
 
 
@@ -101,7 +101,9 @@ fails = pytest.mark.xfail(reason="the mark of a parameter", raises=AssertionErro
 marked = tvm.testing.parameter(1, pytest.param(2, marks=fails))
 
 
-def test_parameters_may_be_pytests(shape: Any, marked: int, request: Any) -> None:
+def test_parametrized_values_and_marks_are_passed_to_pytest(
+    shape: Any, marked: int, request: Any
+) -> None:
     assert ("large" in request.node.name) == (shape == (3, 4))
     assert marked == 1
 
@@ -109,7 +111,7 @@ def test_parameters_may_be_pytests(shape: Any, marked: int, request: Any) -> Non
 class TestOfAClass:
     size = tvm.testing.parameter(by_dict={"small": 1, "big": 2})
 
-    def test_ids(self, size: int, request: Any) -> None:
+    def test_parametrized_ids_are_passed_to_pytest(self, size: int, request: Any) -> None:
         assert ("big" in request.node.name) == (size == 2)
 
 
@@ -117,7 +119,7 @@ class TestOfAClass:
 
 
 def annotated() -> Any:
-    """multiply(subtract(add)), and a separate add, after the annotator of TVM's tests."""
+    """multiply(subtract(add)), and a separate add, annotated by the annotator in TVM's tests."""
     a, b, c, d = (relay.var(name, shape=(2, 3)) for name in "abcd")
     body = relay.add(relay.multiply(relay.subtract(relay.add(a, b), c), d), a)
     annotator = relay.testing.byoc.CcompilerAnnotator()
@@ -144,7 +146,7 @@ def test_region_compilers_have_targets_with_options() -> None:
 
 
 @needs_cc
-def test_the_header_of_a_target_is_in_the_code() -> None:
+def test_header_of_a_target_is_in_the_generated_code() -> None:
     mod = transform.PartitionGraph()(transform.InferType()(annotated()))
 
     def built(header: str) -> Any:
@@ -166,9 +168,9 @@ def test_the_header_of_a_target_is_in_the_code() -> None:
         relay.vm.compile(mod, target=bogus)
 
 
-def test_a_header_that_is_not_used_gives_a_warning() -> None:
-    """ccompiler writes C of float32; sums of integers, which TVM's has too, are compiled by the
-    host."""
+def test_unused_header_gives_a_warning() -> None:
+    """ccompiler supports only float32, so the host compiles these sums of integers, which TVM's
+    ccompiler supports."""
     y = relay.annotation.compiler_begin(relay.var("y", shape=(2,), dtype="int32"), "ccompiler")
     body = relay.annotation.compiler_end(relay.add(y, y), "ccompiler")
     mod = transform.PartitionGraph()(transform.InferType()(tvm.IRModule.from_expr(body)))
@@ -180,7 +182,7 @@ def test_a_header_that_is_not_used_gives_a_warning() -> None:
 @pytest.mark.parametrize(
     ("operator", "dtype", "outcome"),
     [
-        # Built by TVM 0.16, or not ("Unrecognized op", "Unsupported dtype").
+        # Whether TVM 0.16 builds it ("Unrecognized op" and "Unsupported dtype" are its refusals).
         ("add", "float32", "c"),
         ("subtract", "int8", "host"),
         ("multiply", "int64", "host"),
@@ -189,11 +191,11 @@ def test_a_header_that_is_not_used_gives_a_warning() -> None:
         ("add", "uint32", "refused"),
         ("power", "float32", "refused"),
         ("floor_divide", "int32", "refused"),
-        ("divide", "float32", "c"),  # byoc_lab's has C for more operators
+        ("divide", "float32", "c"),  # byoc_lab's ccompiler supports more operators
     ],
 )
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_region_that_neither_compiles_is_refused(
+def test_region_that_ccompiler_does_not_support_raises_build_error(
     operator: str, dtype: str, outcome: str, beside: bool
 ) -> None:
     def region(call: Any, name: str, dtype: str) -> Any:
@@ -220,8 +222,8 @@ def test_a_region_that_neither_compiles_is_refused(
 
 
 @pytest.mark.parametrize("body", ["add(%1, %2)", "(%1, %2)", "subtract(%1, %1)"])
-def test_a_region_with_a_tuple_for_parameter_is_refused(body: str) -> None:
-    """TVM 0.16 says "Check failed: res.size() > static_cast<size_t>(op->index) (1 vs. 1)"."""
+def test_region_with_a_tuple_parameter_raises_build_error(body: str) -> None:
+    """TVM 0.16: "Check failed: res.size() > static_cast<size_t>(op->index) (1 vs. 1)"."""
     tensor = "Tensor[(10, 10), float32]"
     mod = tvm.parser.fromtext(
         f'#[version = "0.0.5"]\ndef @main(%x: {tensor}, %y: {tensor}) {{\n  %0 = (%x, %y);\n'
@@ -241,7 +243,7 @@ def device(index: int = 0) -> Any:
     return tvm.target.VirtualDevice(tvm.cpu(index), tvm.target.Target("llvm"), "global")
 
 
-def test_devices_may_have_targets() -> None:
+def test_virtual_device_may_have_a_target() -> None:
     place = device()
     assert (place.device_type, place.virtual_device_id, place.memory_scope) == (1, 0, "global")
     assert place.target.kind.name == "llvm"
@@ -250,7 +252,7 @@ def test_devices_may_have_targets() -> None:
         tvm.target.VirtualDevice(tvm.device("cuda"), tvm.target.Target("llvm"))
 
 
-def test_scripts_say_where_variables_are() -> None:
+def test_variables_may_have_a_virtual_device() -> None:
     y = relay.var("y", shape=(2,))
     y.virtual_device_ = device(1)
     assert y.virtual_device_.virtual_device_id == 1
@@ -259,7 +261,7 @@ def test_scripts_say_where_variables_are() -> None:
         y.vid = x.vid
 
 
-def test_scripts_say_where_functions_are() -> None:
+def test_functions_may_have_a_virtual_device() -> None:
     function = relay.Function([x], relay.nn.relu(x))
     function.virtual_device_ = device(1)
     assert function.virtual_device_.virtual_device_id == 1
@@ -278,7 +280,7 @@ def on(body: Any, fixed: bool = True) -> Any:
     return relay.annotation.on_device(body, tvm.cpu(0), constrain_result=fixed)
 
 
-def test_values_on_a_fixed_device_are_bound_there() -> None:
+def test_anf_binds_values_on_a_fixed_device_there() -> None:
     fixed = (
         "virtual_device=VirtualDevice(device_type=1, virtual_device_id=0), constrain_result=True"
     )
@@ -294,6 +296,6 @@ def test_values_on_a_fixed_device_are_bound_there() -> None:
     assert text.count(fixed) == 2
 
 
-def test_a_device_that_is_not_fixed_binds_as_before() -> None:
+def test_anf_binds_values_on_an_unfixed_device_as_usual() -> None:
     text = normal(x + on(relay.const(1.0), fixed=False))
     assert "let %x_0 = 1f;\n  let %x_1 = on_device(%x_0, virtual_device=" in text

@@ -1,4 +1,4 @@
-"""`relay.vm`: compiling, calling by name, data as results, inputs that are set."""
+"""`relay.vm`: compiling, calling functions by name, data types as results, setting inputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_inputs_are_set_together_or_one_by_one() -> None:
         machine(difference()).run(ONES, c=ONES)
 
 
-def test_data_is_a_result() -> None:
+def test_data_type_value_may_be_a_result() -> None:
     mod = tvm.IRModule()
     relay.prelude.Prelude(mod)
     _, cons, nil = mod.get_type("List")
@@ -75,7 +75,7 @@ def test_data_is_a_result() -> None:
     assert tail.constructor is not None and tail != vm.invoke("main")[1]
 
 
-def test_a_region_that_cannot_be_built_is_an_error() -> None:
+def test_region_that_cannot_be_built_raises_build_error() -> None:
     p, x = relay.var("p", shape=(3,)), relay.var("x", shape=(3,))
     inner = relay.Function([p], relay.erf(p))
     inner = inner.with_attrs({"Compiler": "dnnl", "global_symbol": "dnnl_0", "Primitive": 1})
@@ -83,7 +83,7 @@ def test_a_region_that_cannot_be_built_is_an_error() -> None:
         relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], inner(x))), "llvm")
 
 
-def test_programs_are_saved_timed_and_compiled_in_steps(tmp_path: Path) -> None:
+def test_programs_can_be_saved_timed_and_compiled_in_steps(tmp_path: Path) -> None:
     compiler = relay.vm.VMCompiler()
     compiler.set_params({"b": ONES})
     optimized, _ = compiler.optimize(difference(), "llvm")

@@ -1,4 +1,4 @@
-"""Child processes end with this one, and no wait for one is without a limit."""
+"""Child processes end with this process, and every wait for one has a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.containment.children import LENGTH, Child, ChildError, run, write_
 from tests.containment.test_family import wait_for_end
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals of POSIX")
-LARGE = b"x" * (1 << 20)  # more than a pipe holds
+LARGE = b"x" * (1 << 20)  # more than a pipe buffer holds
 
 
 def stopped() -> None:
@@ -38,7 +38,7 @@ def within_the_message(written: int) -> None:
     stopped()
 
 
-def test_a_fork_answers_and_ends() -> None:
+def test_fork_sends_a_large_answer_and_ends() -> None:
     child = Child.forked(lambda written: write_message(written, LARGE))
     assert child.receive(9) == LARGE
     assert child.ended(9) == 0
@@ -46,7 +46,7 @@ def test_a_fork_answers_and_ends() -> None:
 
 
 @pytest.mark.parametrize("serve", [silent, within_the_length, within_the_message])
-def test_a_fork_that_stops_itself_is_ended(
+def test_fork_that_stops_itself_is_ended(
     serve: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
@@ -59,7 +59,7 @@ def test_a_fork_that_stops_itself_is_ended(
         os.kill(child.pid, 0)
 
 
-def test_a_fork_that_ends_without_an_answer_has_its_status() -> None:
+def test_fork_that_exits_without_an_answer_reports_its_status() -> None:
     child = Child.forked(lambda written: os._exit(3))
     with pytest.raises(ChildError, match="exit status 3") as raised:
         child.receive(9)
@@ -67,7 +67,7 @@ def test_a_fork_that_ends_without_an_answer_has_its_status() -> None:
     child.end()
 
 
-def test_a_fork_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def serve(written: int) -> None:
         os.closerange(3, 256)
         time.sleep(600)
@@ -84,7 +84,7 @@ def test_a_fork_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_a_fork_ends_with_its_parent() -> None:
+def test_fork_ends_with_its_parent() -> None:
     script = (
         "import os, time\n"
         "from byoc_lab.containment.children import Child\n"
@@ -96,20 +96,20 @@ def test_a_fork_ends_with_its_parent() -> None:
     assert wait_for_end(int(done.stdout))
 
 
-def test_run_gives_the_status_and_what_was_written() -> None:
+def test_run_returns_status_and_output() -> None:
     script = "import sys; print(sys.stdin.read(), 1); print(2, file=sys.stderr); sys.exit(3)"
     done = run([sys.executable, "-c", script], 9)
     assert (done.code, done.output, done.errors) == (3, " 1\n", "2\n")
 
 
-def test_run_ends_a_command_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_ends_a_stopped_command(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     with pytest.raises(ChildError, match="did not end"):
         run([sys.executable, "-c", script], 60, asleep=0.5)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_run_does_not_wait_for_what_a_command_leaves_behind_and_ends_it() -> None:
+def test_run_ends_processes_that_a_command_leaves_running() -> None:
     script = (
         "import subprocess, sys\n"
         "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid)\n"

@@ -1,4 +1,4 @@
-"""System calls that a confined process is refused, and those that it needs."""
+"""System calls that a confined process is refused, and those that it is allowed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
-def test_it_is_refused(code: str) -> None:
+def test_confined_process_is_refused_the_call(code: str) -> None:
     done = run(code)
     assert done.returncode == 1 and "PermissionError" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("code", ALLOWED.values(), ids=ALLOWED)
-def test_it_is_allowed(code: str) -> None:
+def test_confined_process_is_allowed_the_call(code: str) -> None:
     done = run(code)
     assert done.returncode == 0, done.stderr

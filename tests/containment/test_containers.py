@@ -1,4 +1,4 @@
-"""Containers: what a command in one sees, in each way of making it."""
+"""Containers: the files and environment that a contained command sees, for each implementation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(json.dumps({
 
 
 @each_container
-def test_a_command_sees_python_and_the_system_alone(way: str, tmp_path: Path) -> None:
+def test_contained_command_sees_only_python_and_the_system(way: str, tmp_path: Path) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
     folder.mkdir()
     other.mkdir()
@@ -51,12 +51,12 @@ def test_a_command_sees_python_and_the_system_alone(way: str, tmp_path: Path) ->
 
 
 @each_container
-def test_the_exit_status_is_that_of_the_command(way: str, tmp_path: Path) -> None:
+def test_exit_status_is_that_of_the_contained_command(way: str, tmp_path: Path) -> None:
     command = containers.contained([sys.executable, "-c", "raise SystemExit(7)"], way, tmp_path)
     assert subprocess.run(command, env=containers.environment()).returncode == 7
 
 
-def test_the_reason_of_each_way_is_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_lists_why_each_implementation_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     containers.way.cache_clear()
     monkeypatch.setattr(containers, "failure", lambda name: f"no {name} today")
     with pytest.raises(containers.ContainmentError) as raised:
@@ -67,14 +67,15 @@ def test_the_reason_of_each_way_is_in_the_error(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.linux
-def test_bubblewrap_that_is_not_installed_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bubblewrap_is_reported_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert containers.failure("bubblewrap") == "bwrap is not installed"
 
 
 @pytest.mark.linux
-def test_an_account_without_privileges_launches_in_a_user_namespace(tmp_path: Path) -> None:
-    """Root becomes one here, with the Python of the system, which every account can read."""
+def test_unprivileged_account_runs_in_a_user_namespace(tmp_path: Path) -> None:
+    """Root changes to such an account here, with the system's Python, which every account can
+    read."""
     python = Path("/usr/bin/python3")
     if not python.is_file():
         pytest.skip("needs /usr/bin/python3")

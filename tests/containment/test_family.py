@@ -1,4 +1,4 @@
-"""`byoc_lab.containment.family`."""
+"""`byoc_lab.containment.family`: finding and ending descendant processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DIES = (
 
 
 def wait_for_end(process: int) -> bool:
-    """Whether a process ends; a zombie has ended."""
+    """Whether a process ends; a zombie counts as ended."""
     for _ in range(600):
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -40,7 +40,7 @@ def wait_for_end(process: int) -> bool:
     return False
 
 
-def test_processes_below_are_found_and_ended() -> None:
+def test_descendant_processes_are_found_and_ended() -> None:
     child = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     grandchild = int(child.stdout.readline())
@@ -51,7 +51,7 @@ def test_processes_below_are_found_and_ended() -> None:
 
 
 @pytest.mark.linux
-def test_a_process_ends_with_its_parent() -> None:
+def test_process_ends_with_its_parent() -> None:
     code = (
         "import subprocess, sys, os; "
         f"child = subprocess.Popen([sys.executable, '-c', {DIES!r}, str(os.getpid())], "
@@ -62,6 +62,6 @@ def test_a_process_ends_with_its_parent() -> None:
 
 
 @pytest.mark.linux
-def test_a_process_whose_parent_has_ended_ends_at_once() -> None:
+def test_process_whose_parent_has_ended_ends_at_once() -> None:
     done = subprocess.run([sys.executable, "-c", DIES, "999999999"], capture_output=True, text=True)
     assert done.returncode == 1 and not done.stdout

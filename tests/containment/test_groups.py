@@ -1,6 +1,6 @@
-"""Control groups: found where they can be made, limited, and removed, also after a kill.
+"""Control groups: found, limited, and removed, also after a kill.
 
-Folders take the place of the kernel's file system; where there are real groups, they are tried.
+Folders stand in for the kernel's file system; if real groups can be created, they are tested too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ for part in range(4):
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The group of this process, in that of its session, in that of all."""
+    """This process's group, inside its session's group, inside the root group."""
     place = tmp_path / "all" / "session" / "own"
     for path in (place.parent.parent, place.parent, place):
         path.mkdir()
@@ -45,7 +45,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kernel_refuses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write to a file fails as where a group has processes."""
+    """A write to a file that fails as the kernel's does for a group with processes."""
     write_text = Path.write_text
 
     def write(each: Path, text: str, *rest: str) -> int:
@@ -56,11 +56,11 @@ def kernel_refuses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "write_text", write)
 
 
-def test_a_group_is_made_where_controllers_are_for_those_below(own: Path) -> None:
+def test_parent_group_is_the_one_that_delegates_controllers(own: Path) -> None:
     assert parent() == own
 
 
-def test_a_group_with_processes_is_passed_over_for_the_one_above(
+def test_group_with_processes_is_skipped_for_its_parent(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (own / "cgroup.subtree_control").write_text("")
@@ -68,13 +68,13 @@ def test_a_group_with_processes_is_passed_over_for_the_one_above(
     assert parent() == own.parent
 
 
-def test_a_group_without_processes_gets_controllers_for_those_below(own: Path) -> None:
+def test_group_without_processes_enables_controllers_for_its_children(own: Path) -> None:
     (own / "cgroup.subtree_control").write_text("cpu")
     assert parent() == own
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
-def test_without_a_controller_the_reasons_and_the_advice_are_said(
+def test_error_without_controllers_has_reasons_and_advice(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path in (own, own.parent, own.parent.parent):
@@ -86,7 +86,7 @@ def test_without_a_controller_the_reasons_and_the_advice_are_said(
         parent()
 
 
-def test_a_group_has_its_limits_and_is_removed(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_group_gets_its_limits_and_is_removed(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed = removing(monkeypatch)
     with group(1 << 30, 9) as made:
         limits = {path.name: path.read_text() for path in made.path.iterdir()}
@@ -95,9 +95,7 @@ def test_a_group_has_its_limits_and_is_removed(own: Path, monkeypatch: pytest.Mo
     assert removed == [made.path] and not made.path.exists()
 
 
-def test_groups_of_processes_that_were_killed_are_removed(
-    own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_killed_processes_are_removed(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed = removing(monkeypatch)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -108,20 +106,20 @@ def test_groups_of_processes_that_were_killed_are_removed(
         assert removed == [left] and live.exists()
 
 
-def test_a_command_enters_its_group_before_it_begins(tmp_path: Path) -> None:
+def test_command_enters_its_group_before_it_begins(tmp_path: Path) -> None:
     done = run(Group(tmp_path).entering(["cat", f"{tmp_path}/cgroup.procs"]), 60)
     assert (done.code, done.output) == (0, "0\n"), done.errors
     assert run(Group(tmp_path / "none").entering(["echo", "begun"]), 60).output == ""
 
 
-def test_processes_that_the_kernel_ended_for_memory_are_counted(tmp_path: Path) -> None:
+def test_processes_killed_for_memory_are_counted(tmp_path: Path) -> None:
     (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 3\noom_kill 2\n")
     assert Group(tmp_path).killed() == 2
     assert Group(tmp_path / "none").killed() == 0
 
 
 @real
-def test_shared_memory_counts_once_and_a_command_that_takes_more_is_ended() -> None:
+def test_shared_memory_counts_once_and_a_command_above_the_limit_is_ended() -> None:
     for memory, ended in ((512 << 20, False), (128 << 20, True)):
         with group(memory, 64) as made:
             run(made.entering([sys.executable, "-S", "-c", SHARED]), 60)
@@ -129,7 +127,7 @@ def test_shared_memory_counts_once_and_a_command_that_takes_more_is_ended() -> N
 
 
 @real
-def test_a_group_has_no_more_processes_than_its_limit() -> None:
+def test_group_has_no_more_processes_than_its_limit() -> None:
     code = "import os\nwhile True:\n    os.fork()"
     with group(1 << 30, 8) as made:
         done = run(made.entering([sys.executable, "-S", "-c", code]), 60)
@@ -137,7 +135,7 @@ def test_a_group_has_no_more_processes_than_its_limit() -> None:
 
 
 @real
-def test_a_group_of_a_killed_process_is_removed_by_the_next_one() -> None:
+def test_group_of_a_killed_process_is_removed_by_the_next_process() -> None:
     code = (
         "import os, time\nfrom byoc_lab.containment.groups import group\n"
         "with group(1 << 30, 8) as made:\n    print(made.path, flush=True)\n    time.sleep(1000)\n"
@@ -147,7 +145,7 @@ def test_a_group_of_a_killed_process_is_removed_by_the_next_one() -> None:
     path = Path(maker.stdout.readline().strip())
     sleeper = subprocess.Popen(Group(path).entering(["sleep", "1000"]))
     while str(sleeper.pid) not in (path / "cgroup.procs").read_text().split():
-        time.sleep(0.01)  # it has not entered yet
+        time.sleep(0.01)  # the process has not entered its group yet
     maker.kill()
     maker.communicate()
     with group(1 << 30, 8):
@@ -155,7 +153,7 @@ def test_a_group_of_a_killed_process_is_removed_by_the_next_one() -> None:
 
 
 def removing(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The folders that are removed from now on, with their files, as the kernel does it."""
+    """Records the removed folders, and removes them with their files, as the kernel does."""
     removed: list[Path] = []
     rmdir = Path.rmdir
 

@@ -1,4 +1,4 @@
-"""Guarded calls never wait without a limit."""
+"""Guarded calls: calls in a worker process, each with a time limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def close_all_and_stay() -> None:
     time.sleep(600)
 
 
-def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "END_LIMIT", 0.05)
     guard = WorkerProcess()
     with pytest.raises(ChildError, match="closed its pipe and did not end"):
@@ -30,7 +30,7 @@ def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.Mon
     guard.close()
 
 
-def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = WorkerProcess()
     child = guard.call(os.getpid, time_limit=9)
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
@@ -44,7 +44,7 @@ def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.Monk
     guard.close()
 
 
-def test_a_child_that_was_started_before_serves_the_first_call() -> None:
+def test_child_started_in_advance_serves_the_first_call() -> None:
     guard = WorkerProcess()
     guard.start()
     child = guard._child

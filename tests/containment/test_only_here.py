@@ -1,4 +1,4 @@
-"""`containment` alone starts, limits, ends and waits for processes."""
+"""Only `containment` starts, limits, ends and waits for processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def handled(tree: ast.AST) -> Iterator[str]:
                 yield f"{of}.{node.attr}"
 
 
-def test_processes_are_handled_in_containment_alone() -> None:
+def test_processes_are_handled_only_in_containment() -> None:
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
@@ -48,7 +48,7 @@ def test_processes_are_handled_in_containment_alone() -> None:
     assert found.keys() == EXCEPTIONS.keys(), found
 
 
-def test_uses_are_found_however_they_are_imported() -> None:
+def test_uses_are_found_for_every_form_of_import() -> None:
     text = """
 import os, subprocess as other
 from multiprocessing.pool import Pool

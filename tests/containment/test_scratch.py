@@ -1,4 +1,4 @@
-"""Scratch folders: gone at the end, and removed by the next process if theirs was killed."""
+"""Scratch folders: removed at the end, or by a later process if their process was killed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
-def test_a_folder_is_removed_at_the_end_and_after_an_error(tmp_path: Path) -> None:
+def test_folder_is_removed_at_the_end_and_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), scratch_folder(PREFIX) as folder:
         (folder / "below").mkdir()
         assert folder.parent == tmp_path
@@ -40,7 +40,7 @@ def test_a_folder_is_removed_at_the_end_and_after_an_error(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == []
 
 
-def test_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
+def test_folders_of_killed_processes_are_removed_and_used_ones_stay(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     left = Path(child.stdout.readline().strip())
@@ -56,7 +56,7 @@ def test_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path:
 
 
 @pytest.mark.parametrize(("module", "name"), [("tempfile", "mkdtemp"), ("fcntl", "flock")])
-def test_a_folder_that_another_process_removes_before_it_is_locked_is_made_again(
+def test_folder_removed_before_it_is_locked_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:
     act = getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""Supervised functions: each end has its word, and nothing that they wrote or started is left."""
+"""Supervised functions: each outcome has a status, and no file or process of theirs is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reply(written: int) -> None:
 
 
 def reply_late(written: int) -> None:
-    time.sleep(0.2)  # some looks at the processes
+    time.sleep(0.2)  # several polls of the processes
     reply(written)
 
 
@@ -56,7 +56,7 @@ def take_memory_in_forks(written: int) -> None:
             held = bytearray(b"y") * (256 << 20)
             time.sleep(len(held))
     held = bytearray(b"y") * (256 << 20)
-    time.sleep(1)  # some looks at the processes
+    time.sleep(1)  # several polls of the processes
     reply(written)
 
 
@@ -69,7 +69,7 @@ ENDS = {
 
 
 def served(function: object, folder: Path, limits: Limits) -> Supervised:
-    """`supervised` in a process of its own, which alone waits for what the function starts."""
+    """Runs `supervised` in a separate process, which waits only for descendants of the function."""
     found: Supervised = forked(_served, function, folder, limits, time_limit=100.0)
     return found
 
@@ -80,41 +80,41 @@ def _served(function: object, folder: Path, limits: Limits) -> Supervised:
     return supervised(function, limits, folder, False)
 
 
-def test_all_that_was_written_is_there(tmp_path: Path) -> None:
+def test_all_output_is_returned(tmp_path: Path) -> None:
     assert served(reply, tmp_path, LIMITS) == ("ran", b"printed\n", b"x" * (1 << 19))
 
 
 @pytest.mark.parametrize("status", ENDS)
-def test_each_end_has_its_word(status: str, tmp_path: Path) -> None:
+def test_each_outcome_has_its_status(status: str, tmp_path: Path) -> None:
     limits = Limits(seconds=0.2) if status == "timed out" else LIMITS
     assert served(ENDS[status], tmp_path, limits)[::2] == (status, b"")
 
 
-def test_a_process_gets_no_more_address_space_than_the_limit(tmp_path: Path) -> None:
+def test_process_gets_no_more_address_space_than_the_limit(tmp_path: Path) -> None:
     assert served(take_memory, tmp_path, Limits(memory=1 << 30)).status == "ended Python"
 
 
-def test_the_memory_of_the_caller_does_not_count(tmp_path: Path) -> None:
+def test_memory_of_the_caller_does_not_count(tmp_path: Path) -> None:
     held = bytearray(b"x") * (256 << 20)
     limits = Limits(memory=len(held) // 2, output=1 << 20, reply=1 << 20)
     assert served(reply_late, tmp_path, limits).status == "ran"
 
 
-def test_the_memory_of_forks_counts_in_full(tmp_path: Path) -> None:
-    held = bytearray(b"x") * (256 << 20)  # each fork has it, and adds as much
+def test_memory_of_forks_counts_in_full(tmp_path: Path) -> None:
+    held = bytearray(b"x") * (256 << 20)  # each fork inherits it, and allocates as much again
     for limit, status in ((5 * len(held) // 2, "too much memory"), (7 * len(held) // 2, "ran")):
         limits = Limits(seconds=60, memory=limit, output=1 << 20, reply=1 << 20)
         assert served(take_memory_in_forks, tmp_path, limits).status == status
 
 
-def test_files_and_processes_are_gone_afterwards(tmp_path: Path) -> None:
+def test_files_and_processes_are_removed_afterwards(tmp_path: Path) -> None:
     assert served(write_files, tmp_path, LIMITS).reply == bytes(tmp_path)
     assert list(tmp_path.iterdir()) == []
     process = int(served(leave_a_process, tmp_path, LIMITS).reply)
     assert not os.path.exists(f"/proc/{process}") and process not in below(os.getpid())
 
 
-def test_a_stopped_function_ends_by_the_clock(
+def test_stopped_function_ends_after_the_wall_clock_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = "byoc_lab.containment.supervised.asleep_limit"

@@ -1,4 +1,5 @@
-"""Workers of a pool end with its use and with the process that made them, even stopped ones."""
+"""Workers of a pool end with the pool's use and with the process that created them, even if they
+are stopped."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ def stop(pid: int) -> None:
 
 
 def ids(made: ProcessPoolExecutor) -> set[int]:
-    """The ids of its two workers."""
+    """The process ids of the pool's two workers."""
     found: set[int] = set()
     while len(found) < 2:
         found |= {each.result() for each in [made.submit(os.getpid) for _ in range(8)]}
     return found
 
 
-def test_workers_that_are_stopped_end_with_the_use_of_the_pool() -> None:
+def test_stopped_workers_end_with_the_use_of_the_pool() -> None:
     with pool(2, os.getpid) as made:
         (first, second) = ids(made)
         made.submit(stop, first)
@@ -37,7 +38,7 @@ def test_workers_that_are_stopped_end_with_the_use_of_the_pool() -> None:
     assert wait_for_end(first) and wait_for_end(second)
 
 
-def test_a_pool_ends_its_own_workers_alone() -> None:
+def test_pool_ends_only_its_own_workers() -> None:
     with pool(1, os.getpid) as outer:
         before = outer.submit(os.getpid).result()
         with pool(1, os.getpid) as inner:
@@ -52,7 +53,7 @@ def test_workers_begin_with_a_call_and_ignore_interrupts() -> None:
 
 
 @pytest.mark.linux
-def test_workers_end_with_the_process_that_made_them() -> None:
+def test_workers_end_with_the_process_that_created_them() -> None:
     code = (
         "import os, time\n"
         "from byoc_lab.containment.workers import pool\n"

@@ -16,7 +16,7 @@ ANCHORS = [
 ]
 
 
-def test_links_lead_to_an_article_or_to_one_of_its_headings() -> None:
+def test_links_lead_to_an_existing_article_or_heading() -> None:
     known = {article.name for article in ARTICLES} | set(ANCHORS)
     links = {link for a in ARTICLES for link in re.findall(r'href="#([^"]+)"', a.html)}
     links = {link for link in links if not link.startswith("source/")}
@@ -24,7 +24,7 @@ def test_links_lead_to_an_article_or_to_one_of_its_headings() -> None:
     assert any(link.startswith("docs-museum/") for link in links), "of a message to its case"
 
 
-def test_links_to_the_source_name_a_line_of_a_file_in_the_page() -> None:
+def test_source_links_name_an_existing_line_of_a_file_in_the_page() -> None:
     linking = {
         (article.name, *place)
         for article in ARTICLES
@@ -36,16 +36,16 @@ def test_links_to_the_source_name_a_line_of_a_file_in_the_page() -> None:
     assert {"docs-reference-passes", "docs-rules"} <= {name for name, *_ in linking}
 
 
-def test_no_link_leaves_the_page_but_for_the_web() -> None:
+def test_external_links_are_https_only() -> None:
     links = {link for a in ARTICLES for link in re.findall(r'<a [^>]*href="([^#"][^"]*)"', a.html)}
     assert [link for link in links if not link.startswith("https://")] == []
 
 
-def test_headings_have_anchors_of_their_own() -> None:
+def test_headings_have_unique_anchors() -> None:
     assert [anchor for anchor, count in Counter(ANCHORS).items() if count > 1] == []
 
 
-def test_blocks_of_pages_that_run_by_themselves_are_cells() -> None:
+def test_blocks_of_self_contained_pages_are_cells() -> None:
     cells = {
         source.path: [c["source"][0] for c in source.notebook["cells"] if c["cell_type"] == "code"]
         for source in documentation(linked_sources())

@@ -1,4 +1,5 @@
-"""Every command that the README and the documentation show runs, on files of the names they use."""
+"""Every command shown in the README and the documentation runs, on files with the names used
+there."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.lessons.grading.generated import right, write
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-REFERENCE = ROOT / "docs" / "reference"  # test_blocks.py runs its commands
+REFERENCE = ROOT / "docs" / "reference"  # test_blocks.py runs the commands on this page
 PAGES = [
     ROOT / "README.md",
     *(p for p in sorted((ROOT / "docs").rglob("*.md")) if p.parent != REFERENCE),
@@ -74,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.stem)
-def test_commands_run(page: Path, folder: Path) -> None:
+def test_commands_shown_in_the_documentation_run(page: Path, folder: Path) -> None:
     if page.stem == "relax":
         pytest.importorskip("tvm", reason="apache-tvm is not installed")
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}

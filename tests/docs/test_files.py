@@ -1,4 +1,4 @@
-"""The blocks of the pages about importers and recordings run, with the files that they name."""
+"""Code blocks on the pages about importers and recordings run, with the files that they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
 def run_block(page: str, words: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run the one block of a page that has these words."""
+    """Runs the only block of a page with these words."""
     text = (DOCS / page).read_text(encoding="utf-8")
     (code,) = [b.group(1) for b in BLOCK.finditer(text) if words in b.group(1)]
     exec(compile(code, page, "exec"), names)
@@ -59,7 +59,7 @@ def test_importers_page_load_example_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert "mod" in run_block("importers.md", "importers.load(", names)
 
 
-def test_keep() -> None:
+def test_importers_page_keep_example_runs() -> None:
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 
@@ -88,7 +88,7 @@ def test_recordings_page_replay_example_runs(
     text = (DOCS / "recordings.md").read_text(encoding="utf-8")
     (code,) = [b for b in BLOCK.findall(text) if "load_trace(" in b]
     names: dict[str, Any] = {"byoc_lab": byoc_lab}
-    for line in code.splitlines():  # the recording of the lessons has no FoldScaleAxis
+    for line in code.splitlines():  # the recording in the lessons has no FoldScaleAxis
         exec(line.replace('trace["FoldScaleAxis"]', 'trace["MergeCompilerRegions"]'), names)
     (code,) = [b for b in BLOCK.findall(text) if ".replayed()" in b]
     exec(code.replace('trace["AnnotateTarget"]', 'trace["MergeCompilerRegions"]'), names)
@@ -110,7 +110,7 @@ def test_importers_page_from_relax_example_runs() -> None:
 
 
 def test_old_importer_example_runs(tmp_path: Path) -> None:
-    """In a process of its own, in which `tvm` is TVM's namespace for scripts of old."""
+    """In a separate process, in which `tvm` is TVM's namespace for old scripts."""
     path = tmp_path / "old_tvm/python/tvm/relay/frontend/onnx.py"
     path.parent.mkdir(parents=True)
     path.write_text(
@@ -135,7 +135,7 @@ def test_old_importer_example_runs(tmp_path: Path) -> None:
 def test_recorder_example_writes_a_readable_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With today's TVM, whose passes it records as well."""
+    """Also records passes of today's TVM."""
     tvm = pytest.importorskip("tvm")
     from byoc_lab.cli import main
 

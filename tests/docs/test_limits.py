@@ -1,4 +1,4 @@
-"""Limits that the documentation states still exist: each is tried, by the page's words."""
+"""Limits that the documentation states still exist: each is tried, and the page has these words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS: dict[tuple[str, str], Callable[[], None]] = {}
 
 
 def limit(page: str, words: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Register a check that shows that a page is right with these words."""
+    """Registers a check of a limit that a page states in these words."""
 
     def kept(function: Callable[[], None]) -> Callable[[], None]:
         LIMITS[page, words] = function
@@ -168,7 +168,7 @@ def _of_relax() -> object:
 
 
 @pytest.mark.parametrize("page, words", LIMITS, ids=[f.__name__ for f in LIMITS.values()])
-def test_a_limit_that_a_page_states_holds(
+def test_limit_that_a_page_states_exists(
     page: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

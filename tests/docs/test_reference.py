@@ -1,4 +1,4 @@
-"""The reference: an entry with an example for each public name and each command."""
+"""The reference has an entry with an example for each public name and each command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECTIONS = [s for text in PAGES.values() for s in re.split(r"^## ", text, flags=
 
 
 def public() -> dict[str, object]:
-    """Functions and classes of the public packages; those of two packages once."""
+    """Functions and classes of the public packages; those in two packages count once."""
     found: dict[str, object] = {}
     for package in (byoc_lab, backends, importers, lessons, relax):
         for name in package.__all__:
@@ -49,7 +49,7 @@ def test_every_entry_has_an_example_with_its_output(section: str) -> None:
     assert "```output\n" in section
 
 
-def test_every_error_class_has_one_entry_with_an_example_of_its_own() -> None:
+def test_every_error_class_has_one_entry_with_a_separate_example() -> None:
     entries = re.split(ERROR, PAGES[ERRORS])[1:]
     assert sorted(entries[::2]) == sorted(error_classes())
     for name, entry in zip(entries[::2], entries[1::2], strict=True):
@@ -85,7 +85,7 @@ def test_every_pass_has_options_rewrites_and_an_example_or_a_module_before_and_a
     ] == []
 
 
-def test_every_entry_has_types_for_what_it_takes_and_returns() -> None:
+def test_every_entry_states_types_of_parameters_and_results() -> None:
     untyped = []
     for text in PAGES.values():
         for name in names(text):
@@ -101,7 +101,7 @@ def test_every_entry_has_types_for_what_it_takes_and_returns() -> None:
     assert untyped == []
 
 
-def test_a_docstring_is_split_into_description_parameters_and_errors() -> None:
+def test_docstring_is_split_into_description_parameters_and_errors() -> None:
     found = parts(
         """Do it.
 
@@ -123,7 +123,7 @@ def test_a_docstring_is_split_into_description_parameters_and_errors() -> None:
     assert found.raises == ["Raises PassError for a pass that fails."]
 
 
-def test_an_entry_has_signature_parameters_result_errors_and_source() -> None:
+def test_entry_has_signature_parameters_result_errors_and_source() -> None:
     text = "# Page\n\n## byoc_lab.load_trace\n\nExample.\n\n## byoc_lab.Trace\n"
     shown = Entries({"page.md": text}, Sources()).expanded("page.md")
     assert "## load_trace { #byoc_lab.load_trace }" in shown
@@ -137,7 +137,7 @@ def test_an_entry_has_signature_parameters_result_errors_and_source() -> None:
     assert shown.index("Source:") < shown.index("Example.") < shown.index("## Trace {")
 
 
-def test_a_command_has_usage_and_arguments() -> None:
+def test_command_has_usage_and_arguments() -> None:
     shown = commands.expanded("## byoc-lab course new\n")
     assert "```text\nbyoc-lab course new [-h] [--exercises EXERCISES]" in shown
     assert "| `--exercises EXERCISES` | names, separated by commas (default: all) |" in shown

@@ -1,4 +1,4 @@
-"""The rewrites of a pass in the reference, each with its line."""
+"""The rewrites of each pass in the reference, each linked to its line in the source."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SHOWN = sorted(passes_of(transform), key=lambda cls: cls.__name__)
 NAMED = [(cls, found) for cls in SHOWN for found in rewrites(cls)]
 
 
-def test_every_pass_has_rewrites_but_one_that_runs_others_and_one_that_adds_types() -> None:
+def test_every_pass_has_rewrites_except_fold_scale_axis_and_infer_type() -> None:
     without = {cls.__name__ for cls in SHOWN if not rewrites(cls)}
     assert without == {"FoldScaleAxis", "InferType"}
 
 
 @pytest.mark.parametrize(("cls", "found"), NAMED, ids=lambda part: getattr(part, "name", part))
-def test_the_line_of_a_rewrite_makes_or_reports_it(cls: type[Pass], found: Rewrite) -> None:
+def test_line_of_a_rewrite_makes_or_reports_it(cls: type[Pass], found: Rewrite) -> None:
     line = found.file.read_text(encoding="utf-8").splitlines()[found.line - 1]
     assert re.search(r"\b(def|class) \w+\(|\breport(_function)?\(|RewriteRule\(", line), line

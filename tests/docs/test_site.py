@@ -1,4 +1,5 @@
-"""The documentation site, without running all tutorials: it loads nothing, links resolve."""
+"""The documentation site, built without running all tutorials: it loads nothing, and links
+resolve."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def site() -> dict[Path, Page]:
     return {path: Page(path) for path in SITE.rglob("*.html") if path.name != "404.html"}
 
 
-def test_it_has_the_pages(site: dict[Path, Page]) -> None:
+def test_site_has_the_expected_pages(site: dict[Path, Page]) -> None:
     names = {path.relative_to(SITE).as_posix() for path in site}
     assert {
         "index.html", "museum.html", "glossary.html", "rules.html", "operators.html",
@@ -62,7 +63,7 @@ def test_it_has_the_pages(site: dict[Path, Page]) -> None:
     } <= names  # fmt: skip
 
 
-def test_it_loads_nothing_from_the_network(site: dict[Path, Page]) -> None:
+def test_site_loads_nothing_from_the_network(site: dict[Path, Page]) -> None:
     for path, page in site.items():
         for address in page.loads:
             assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
@@ -93,7 +94,7 @@ def test_internal_links_resolve(site: dict[Path, Page]) -> None:
     assert not wrong
 
 
-def test_the_reference_is_that_of_the_code(site: dict[Path, Page]) -> None:
+def test_reference_is_generated_from_the_code(site: dict[Path, Page]) -> None:
     text = (SITE / "reference" / "passes.html").read_text(encoding="utf-8")
     assert {"annotatetarget", "foldscaleaxis", "partitiongraph"} <= site[
         SITE / "reference" / "passes.html"
@@ -103,7 +104,7 @@ def test_the_reference_is_that_of_the_code(site: dict[Path, Page]) -> None:
 
 
 @pytest.mark.notebook
-def test_a_tutorial_has_its_stepper_alive(tmp_path: Path) -> None:
+def test_tutorial_has_a_live_stepper(tmp_path: Path) -> None:
     source = tmp_path / "notebooks"
     source.mkdir()
     name = "04_annotate_merge_partition.ipynb"

@@ -1,4 +1,4 @@
-"""The pages of symptoms: messages and rules that exist, with links from where people look."""
+"""The pages of symptoms: their messages and rules exist, and other pages link to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOUND = symptoms(DOCS / "how-to")
 each = pytest.mark.parametrize("symptom", FOUND, ids=lambda s: s.page)
 
 
-def test_the_words_that_people_search_for_have_a_page() -> None:
+def test_typical_search_words_have_a_page() -> None:
     titles = " | ".join(symptom.title for symptom in FOUND)
     for words in (
         "Free variables", "Arg regions are inconsistent", "My pattern does not match",
@@ -28,19 +28,19 @@ def test_the_words_that_people_search_for_have_a_page() -> None:
 
 
 @each
-def test_its_messages_and_rules_exist(symptom: Symptom) -> None:
+def test_messages_and_rules_of_a_symptom_exist(symptom: Symptom) -> None:
     assert set(symptom.messages) <= {message.name for message in ALL}
     assert set(symptom.rules) <= {rule.code for rule in all_rules()} | set(RELAX_RULES)
     assert symptom.messages or symptom.rules
 
 
 @each
-def test_the_index_links_to_it(symptom: Symptom) -> None:
+def test_index_links_to_the_symptom(symptom: Symptom) -> None:
     assert f"(how-to/{symptom.page})" in (DOCS / "index.md").read_text(encoding="utf-8")
 
 
 @each
-def test_messages_and_rules_link_to_it(symptom: Symptom) -> None:
+def test_messages_and_rules_link_to_the_symptom(symptom: Symptom) -> None:
     sections = known_messages(FOUND).split("\n### ")
     linking = [s.split()[0] for s in sections if f"(../how-to/{symptom.page})" in s]
     assert sorted(linking) == sorted(symptom.messages)
@@ -49,7 +49,7 @@ def test_messages_and_rules_link_to_it(symptom: Symptom) -> None:
     assert [page[:6] for page in pages] == sorted(c for c in symptom.rules if c.startswith("BYL"))
 
 
-def test_the_page_of_a_rule_links_to_its_source() -> None:
+def test_page_of_a_rule_links_to_its_source() -> None:
     text = rules.linked((DOCS / "rules.md").read_text(encoding="utf-8"), Sources(), FOUND)
     pages = text.split("\n## ")[1:]
     assert len(pages) == len(all_rules())

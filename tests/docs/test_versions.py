@@ -1,4 +1,4 @@
-"""The page of the versions, from the changelog."""
+"""The page of versions, generated from the changelog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workflow of docs/command-line.md runs, and its steps fail when they should."""
+"""The GitHub workflow in docs/command-line.md runs, and its steps fail on a fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def steps() -> list[dict[str, Any]]:
 
 
 def run(step: dict[str, Any], folder: Path) -> int:
-    """The exit code of a step, in the shell that GitHub uses: bash -e."""
+    """The exit code of a step, run by the shell that GitHub uses: bash -e."""
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
     done = subprocess.run(
         ["bash", "-e", "-c", SHELL + step["run"]],
@@ -52,14 +52,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_step_passes(folder: Path) -> None:
+def test_each_step_passes_for_a_valid_module(folder: Path) -> None:
     names = [step["name"] for step in steps()]
     assert names == ["Annotations", "How much is offloaded", "Why the rest is not", "Numbers"]
     assert [run(step, folder) for step in steps() if "if" not in step] == [0, 0, 0]
     assert json.loads((folder / "lint.sarif").read_text())["runs"][0]["results"] == []
 
 
-def test_steps_fail_for_what_they_check(folder: Path) -> None:
+def test_step_fails_for_the_fault_that_it_checks(folder: Path) -> None:
     by_name = {step["name"]: step for step in steps()}
     (folder / "net.relay").write_text(CLEAN.replace("nn.relu(tanh(%x))", "tanh(tanh(%x))"))
     assert run(by_name["How much is offloaded"], folder) == 1

@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz`: each kind of attack for a given time, or one input again by its seed."""
+"""`python -m tests.fuzz`: runs each kind of attack for a given time, or repeats one input by its
+seed."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from pathlib import Path
 from .attacks import ATTACKS
 
 SAMPLES = Path(__file__).parent / "samples"
-REDUCING = 60.0  # seconds that making an input smaller may take
-MEMORY = 8 << 30  # bytes of address space of a worker
+REDUCING = 60.0  # seconds for reducing one input
+MEMORY = 8 << 30  # bytes of address space per worker
 COMMAND = [sys.executable, "-m", "tests.fuzz"]
-STUCK = 120.0  # seconds of one input after which a worker is stopped from outside
+STUCK = 120.0  # seconds for one input, after which its worker is stopped from outside
 
 
 def main() -> int:
-    """The exit code: 1 if an input led to a fault (it is kept in `samples/`), else 0."""
+    """The exit code: 1 if an input revealed a fault (the input is kept in `samples/`), else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--kind", choices=sorted(ATTACKS), help="only this kind")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on")
@@ -47,7 +48,7 @@ def main() -> int:
 
 
 def _guarded(kind: str, first: int, seconds: float, keep_going: bool) -> bool:
-    """Whether all inputs of a kind were well, in a process of its own that may crash or hang."""
+    """Whether all inputs of a kind passed, in a separate process that may crash or hang."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         current = Path(folder, "seed")
@@ -117,8 +118,7 @@ def _again(kind: str, seed: int) -> int:
 
 
 def _fault(kind: str, data: bytes) -> str | int:
-    """The number of steps that went well; or the error, and the line of the product that raised
-    it."""
+    """The number of successful steps; or the error, with the line of the product that raised it."""
     try:
         return ATTACKS[kind].examine(data)
     except Exception as error:
@@ -128,7 +128,7 @@ def _fault(kind: str, data: bytes) -> str | int:
 
 
 def _smaller(data: bytes, still: Callable[[bytes], bool]) -> bytes:
-    """Lines, then single words left out as long as the fault stays."""
+    """Removes lines, then single words, as long as the fault remains."""
     until = time.monotonic() + REDUCING
     for unit in (b"\n", b" "):
         parts, size = data.split(unit), len(data.split(unit)) // 2

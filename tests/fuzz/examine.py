@@ -1,4 +1,4 @@
-"""Everything that is done with a text: `examine` returns, or raises what must not be raised."""
+"""Runs every tool on a text: `examine` returns, or raises if the product has a fault."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
 
-SECONDS = 20.0  # of CPU time for one text; the slowest that is well takes less than one
-MAX_NUMBERS = 100_000  # in one tensor of a module that is evaluated
+SECONDS = 20.0  # seconds of CPU time per text; the slowest valid text takes less than one
+MAX_NUMBERS = 100_000  # elements of one tensor in a module that is evaluated
 
-# Passes that cannot be made, or do nothing, without arguments.
+# Passes that cannot be created, or do nothing, without arguments.
 ARGUMENTS: dict[str, Callable[[], Any]] = {
     "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
     "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
@@ -33,15 +33,18 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "EtaExpand": lambda: compat_passes.EtaExpand(expand_constructor=True, expand_global_var=True),
     "SimplifyFCTranspose": lambda: compat_passes.SimplifyFCTranspose(["w", "weight", "fc_weight"]),
 }
-LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with
+LEFT_OUT = {"PrintIR"}  # writes to the terminal; tests of `astext` cover its text
 
 
 class TookTooLong(Exception):
-    """A text kept the tools busy for longer than they may be."""
+    """The tools took longer for a text than the limit."""
 
 
 def all_passes() -> dict[str, Any]:
-    """One of each pass. Raises KeyError for one that needs arguments which `ARGUMENTS` lacks."""
+    """One instance of each pass.
+
+    Raises KeyError for a pass that needs arguments and is missing in `ARGUMENTS`.
+    """
     found = {}
     for name, cls in {**passes.PASSES, **compat_passes.PASSES}.items():
         needs = [
@@ -58,9 +61,9 @@ def all_passes() -> dict[str, Any]:
 
 
 def examine(text: str) -> int:
-    """Parse a text and run all tools on the module; return the number of successful steps.
+    """Parses a text and runs all tools on the module; returns the number of successful steps.
 
-    Raises whatever is not a ByocLabError, and TookTooLong.
+    Raises any error except ByocLabError, and TookTooLong.
     """
     steps = Steps()
     with limited():
@@ -76,13 +79,13 @@ def examine(text: str) -> int:
 
 
 class Steps:
-    """Executed steps, and the number of those that ended without an error."""
+    """Counts executed steps and successful ones."""
 
     def __init__(self) -> None:
         self.done = 0
 
     def do(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """The result, or None after an error of byoc_lab, which must be able to say what it is."""
+        """The result, or None after a ByocLabError, which must have a printable message."""
         try:
             result = function(*args, **options)
         except ByocLabError as error:
@@ -93,7 +96,7 @@ class Steps:
 
 
 def _look_at(mod: relay.IRModule, steps: Steps) -> None:
-    """Print it, read that again, lint and analyse it."""
+    """Prints the module, parses the text again, lints and analyses it."""
     for style in ("0.0.5", "0.7", "0.0.4"):
         steps.do(mod.astext, show_meta_data=False, style=style)
     text = steps.do(mod.astext)
@@ -110,7 +113,7 @@ def _look_at(mod: relay.IRModule, steps: Steps) -> None:
 
 
 def _transform(mod: relay.IRModule, steps: Steps) -> None:
-    """Run every pass by itself, and the pipelines, and inspect the results."""
+    """Runs every pass alone, and the pipelines, and inspects the results."""
     for one in all_passes().values():
         after = steps.do(one, mod)
         if after is not None and after is not mod:
@@ -125,7 +128,7 @@ def _transform(mod: relay.IRModule, steps: Steps) -> None:
 
 
 def _run(mod: relay.IRModule, steps: Steps) -> None:
-    """The NumPy reference, unless that would need much memory."""
+    """Evaluates the module with the NumPy reference, unless that needs much memory."""
     if "main" not in mod:
         return
     inputs = {}
@@ -140,14 +143,14 @@ def _run(mod: relay.IRModule, steps: Steps) -> None:
             return
         try:
             inputs[param.name_hint] = np.ones(ty.concrete_shape, ty.dtype)
-        except TypeError:  # bfloat16 and the like
+        except TypeError:  # bfloat16 and similar dtypes
             return
     steps.do(evaluate, mod, inputs)
 
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """The limit of time for one input; without warnings."""
+    """Applies the time limit to one input, and hides warnings."""
     with time_limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -155,7 +158,7 @@ def limited() -> Iterator[None]:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TookTooLong in what runs for longer; without effect outside of the main thread."""
+    """Raises TookTooLong in code that runs longer; without effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

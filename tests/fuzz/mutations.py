@@ -1,7 +1,7 @@
-"""Valid texts, and ways to spoil them that keep most of their sense.
+"""Valid texts, and changes that keep most of their structure.
 
-A change of one token among thousands gets through to where types are inferred and passes run;
-texts of random characters end in the lexer, and are tested in `tests/relay/text/test_bad_text.py`.
+A change of one token among thousands gets past the parser, to type inference and passes. Random
+characters fail in the lexer; `tests/relay/text/test_bad_text.py` tests them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DIMENSIONS = re.compile(r"Tensor\[\(([^)]*)\), (\w+)\]")
 
 @cache
 def seeds() -> tuple[str, ...]:
-    """Golden texts, blocks of the threads, and one call of each operator."""
+    """Golden texts, code blocks of the threads, and one call of each operator."""
     texts = [code_of(p) for p in (*PRINTED, *THREADS)]
     for sample in SAMPLES:
         mod = relay.IRModule.from_expr(sample.function())
@@ -51,7 +51,7 @@ def spoiled(random: _random.Random) -> str:
 
 
 def _program(text: str) -> tuple[list[str], str]:
-    """The tokens of a text, each with the white space before it, and its metadata section."""
+    """The tokens of a text, each with its preceding white space, and the metadata section."""
     at = min((text.index(m) for m in METADATA_MARKS if m in text), default=len(text))
     tokens = tokenize(Source(text), 0, at)
     ends = [0, *(tokens.end(i) for i in range(len(tokens.texts)))]
@@ -59,7 +59,7 @@ def _program(text: str) -> tuple[list[str], str]:
 
 
 def _tokens(change):
-    """A change of the list of tokens, as one of the text."""
+    """Turns a change of the list of tokens into a change of the text."""
 
     def changed(text: str, random: _random.Random) -> str:
         try:
@@ -94,7 +94,7 @@ def _swap(pieces, random) -> None:
 
 @_tokens
 def _copy_over(pieces, random) -> None:
-    """One token in place of another of the same kind: another variable, operator, attribute."""
+    """Replaces one token by another of its kind: a variable, an operator, an attribute."""
     at = random.randrange(len(pieces))
     alike = [p for p in pieces if p.strip()[:1] == pieces[at].strip()[:1] and p != pieces[at]]
     if alike:
@@ -110,7 +110,7 @@ def _replace(pieces, random) -> None:
 
 @_tokens
 def _value(pieces, random) -> None:
-    """Another number, string or dtype where there is one."""
+    """Replaces a number, string or dtype by another."""
     kinds = ((_FLOAT, FLOATS), (_INTEGER, NUMBERS), (re.compile(r'".*"'), STRINGS))
     places = [
         (i, choices)
@@ -125,7 +125,7 @@ def _value(pieces, random) -> None:
 
 @_tokens
 def _annotate(pieces, random) -> None:
-    """A begin or an end around a use of a variable or number."""
+    """Inserts a begin or an end around a use of a variable or number."""
     uses = [
         i
         for i in range(len(pieces) - 1)
@@ -140,7 +140,7 @@ def _annotate(pieces, random) -> None:
 
 @_tokens
 def _operator(pieces, random) -> None:
-    """Another operator, with the attributes of the one that was called."""
+    """Replaces an operator; the attributes stay."""
     names = set(relay.Op.list_op_names())
     places = [i for i, piece in enumerate(pieces) if piece.strip() in names]
     if places:
@@ -148,7 +148,7 @@ def _operator(pieces, random) -> None:
 
 
 def _type(text: str, random: _random.Random) -> str:
-    """Another shape or dtype for one tensor type."""
+    """Replaces the shape or dtype of one tensor type."""
     found = list(_DIMENSIONS.finditer(text))
     if not found:
         return text
@@ -164,14 +164,14 @@ def _type(text: str, random: _random.Random) -> str:
         dims.insert(random.randint(0, len(dims)), random.choice(["0", "1", "3", "?"]))
     dtype = random.choice(DTYPES) if change == 3 else match[2]
     new = f"Tensor[({', '.join(dims)}), {dtype}]"
-    whole = random.random() < 0.5  # everywhere, so that the module may have types again
+    whole = random.random() < 0.5  # in every occurrence, so that the module may still be well-typed
     return (
         text.replace(match[0], new) if whole else text[: match.start()] + new + text[match.end() :]
     )
 
 
 def _metadata(text: str, random: _random.Random) -> str:
-    """A character of the metadata section changed."""
+    """Changes a character of the metadata section."""
     at = min((text.index(m) for m in METADATA_MARKS if m in text), default=None)
     if at is None:
         return text

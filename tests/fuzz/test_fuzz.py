@@ -1,4 +1,5 @@
-"""Mutated texts go through everything; errors are stated in words, and soon."""
+"""Damaged inputs go through every tool: each fails with a ByocLabError or passes, within a time
+limit."""
 
 from __future__ import annotations
 
@@ -26,45 +27,44 @@ from .mutations import seeds, spoiled
 seeded = st.integers(0, 2**32 - 1)
 
 
-def test_seeds_are_well():
-    """They get through every step but those that have to refuse them."""
+def test_undamaged_seeds_pass_nearly_every_step():
+    """Only steps that have to refuse a seed fail."""
     assert len(seeds()) > 300
     for text in random.Random(0).sample(seeds(), 10):
         assert examine(text) > 30, text
 
 
-def test_every_pass_is_run():
+def test_every_pass_is_examined():
     assert len(all_passes()) >= len(passes.PASSES)
 
 
 @settings(max_examples=some(40))
 @given(seeded)
-def test_spoiled_texts(seed: int):
+def test_damaged_texts_raise_only_byoc_lab_errors(seed: int):
     examine(spoiled(random.Random(seed)))
 
 
 @pytest.mark.slow
 @settings(max_examples=some(1_500))
 @given(seeded)
-def test_many_spoiled_texts(seed: int):
+def test_many_damaged_texts_raise_only_byoc_lab_errors(seed: int):
     examine(spoiled(random.Random(seed)))
 
 
 @pytest.mark.parametrize("kind", structures._samples())
-def test_structures_are_well(kind: str):
-    """Undamaged, they are read, and all is done with them."""
+def test_undamaged_structures_pass_every_step(kind: str):
     document = f"{kind}\n{structures._samples()[kind]}"
     assert structures.examine(document.encode()) >= (3 if kind == "expression" else 9)
 
 
-def test_a_seed_gives_the_same_text():
+def test_equal_seeds_give_equal_texts():
     for seed in range(20):
         assert spoiled(random.Random(seed)) == spoiled(random.Random(seed))
 
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-def test_changes_keep_much_of_the_sense():
-    """Some texts are refused by the parser, some have no types, some get to the passes."""
+def test_damaged_texts_reach_parser_type_inference_and_passes():
+    """The parser refuses some texts, some are ill-typed, some reach the passes."""
     ends = {"read": 0, "typed": 0, "refused": 0}
     for seed in range(200):
         text = spoiled(random.Random(seed))
@@ -77,7 +77,8 @@ def test_changes_keep_much_of_the_sense():
     assert ends["typed"] > 30 and ends["read"] > ends["typed"] and ends["refused"] > 30
 
 
-# The fuzzer itself notices what it is there for --------------------------------------------------
+# The fuzzer itself detects faults
+# ----------------------------------------------------------------
 
 
 def test_error_not_of_byoc_lab_fails_the_examination(monkeypatch: pytest.MonkeyPatch):
@@ -100,7 +101,7 @@ def test_endless_examination_is_stopped(monkeypatch: pytest.MonkeyPatch):
         examine("def @main() { 1 }")
 
 
-def test_a_text_is_made_smaller():
+def test_failing_text_is_reduced():
     text = b"one\ntwo three\nfour five six\nseven"
     assert _smaller(text, lambda t: b"five" in t) == b"five"
 
@@ -108,14 +109,14 @@ def test_a_text_is_made_smaller():
 # Every kind of attack ----------------------------------------------------------------------------
 
 
-QUICK = ("grammar", "mutation")  # the slow tests run the others
+QUICK = ("grammar", "mutation")  # slow tests run the other kinds
 
 
 @pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=[] if k in QUICK else [pytest.mark.slow]) for k in ATTACKS]
 )
-def test_each_kind_gets_through(kind: str):
-    """No input is a fault; and a kind whose inputs are all refused at once tests nothing."""
+def test_each_kind_of_attack_has_inputs_that_are_accepted(kind: str):
+    """No input reveals a fault; a kind whose inputs are all refused at once would test nothing."""
     seeds = range(20 if kind in QUICK else max(10, some(40)))
     steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in seeds]
     assert sum(map(bool, steps)) >= 2
@@ -129,11 +130,11 @@ def test_each_kind_gets_through(kind: str):
     ],
 )
 def test_input_that_failed_once_passes(path: Path):
-    """Inputs that the fuzzer kept; their faults are fixed."""
+    """Inputs for which the fuzzer once found a fault; these faults are fixed."""
     ATTACKS[path.name.partition("-")[0]].examine(path.read_bytes())
 
 
-def test_a_failure_is_kept_as_a_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_failing_input_is_kept_as_a_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     def broken(data: bytes) -> int:
         raise AttributeError("not an error of byoc_lab")
 
@@ -144,7 +145,7 @@ def test_a_failure_is_kept_as_a_sample(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert (tmp_path / "files-7").read_bytes() == ATTACKS["files"].make(random.Random(7))
 
 
-def test_a_process_that_crashes_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_crashed_process_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(main, "SAMPLES", tmp_path)
     crash = "import os, sys; open(sys.argv[-1], 'w').write('9'); os.abort()"
     monkeypatch.setattr(main, "COMMAND", [sys.executable, "-c", crash])
@@ -153,9 +154,12 @@ def test_a_process_that_crashes_is_a_failure(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.slow
-def test_no_kind_finds_a_fault_in_minutes():
-    """`make fuzz`: all kinds, each in a process with a limit of time and memory; four at a time, so
-    that it takes three minutes. In CI from the same seeds each time, and shorter for that."""
+def test_no_kind_of_attack_finds_a_fault_in_minutes():
+    """`make fuzz`: every kind in a process with limits of time and memory; four at a time, so that
+    it takes three minutes.
+
+    CI uses fixed seeds and a shorter time.
+    """
     command = [sys.executable, "-m", "tests.fuzz", "--jobs", "4", "--seconds"]
     command += ["120", "--first", "0"] if os.environ.get("CI") else ["600"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1_500)

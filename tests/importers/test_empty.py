@@ -1,4 +1,4 @@
-"""Arrays without elements: reference and builds give the shapes of ONNX Runtime and PyTorch."""
+"""Arrays without elements: reference and builds give the results of ONNX Runtime and PyTorch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def model(case: Any, shape: list[Any], opset: int) -> Any:
 
 
 @pytest.mark.parametrize("case", NODES, ids=lambda c: f"{c[0]}{c[1]}")
-def test_empty_arrays_give_the_results_of_onnx_runtime(case: Any) -> None:
+def test_operators_on_empty_arrays_equal_onnxruntime(case: Any) -> None:
     opset = 11 if case[0] == "Softmax" else 17  # before 13 Softmax flattens
     net, data = model(case, list(case[1]), opset), np.zeros(case[1], "float32")
     wanted = ort.InferenceSession(net.SerializeToString()).run(None, {"v": data})
@@ -84,7 +84,7 @@ REDUCTIONS = (
     [(op, "float32") for op in REDUCTIONS]
     + [(op, "int32") for op in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")],
 )
-def test_reductions_over_no_elements_give_the_results_of_onnx_runtime(op: str, dtype: str) -> None:
+def test_reductions_over_no_elements_equal_onnxruntime(op: str, dtype: str) -> None:
     data = np.zeros((2, 0, 3), dtype)
     net = model((op, (), {"axes": np.array([1])}, {"keepdims": 0}), ["a", "b", 3], 18)
     net.graph.input[0].type.tensor_type.elem_type = h.np_dtype_to_tensor_dtype(data.dtype)
@@ -99,7 +99,7 @@ def test_reductions_over_no_elements_give_the_results_of_onnx_runtime(op: str, d
 
 
 @pytest.mark.parametrize("op, count", [("DynamicQuantizeLinear", 3), ("Hardmax", 1)])
-def test_extremes_of_no_elements_are_used_as_in_onnx_runtime(op: str, count: int) -> None:
+def test_extremes_of_no_elements_can_be_used_as_in_onnxruntime(op: str, count: int) -> None:
     data = np.zeros((2, 0), "float32")
     outputs = [f"r{i}" for i in range(count)]
     graph = h.make_graph(
@@ -113,7 +113,7 @@ def test_extremes_of_no_elements_are_used_as_in_onnx_runtime(op: str, count: int
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_lengths_that_are_zero_at_run_time_give_the_results_of_onnx_runtime(shape: Any) -> None:
+def test_dimensions_that_are_zero_at_run_time_equal_onnxruntime(shape: Any) -> None:
     net = model(NODES[0], ["a", "b", 3], 17)
     data = np.zeros(shape, "float32")
     wanted = ort.InferenceSession(net.SerializeToString()).run(None, {"v": data})
@@ -121,13 +121,13 @@ def test_lengths_that_are_zero_at_run_time_give_the_results_of_onnx_runtime(shap
 
 
 @pytest.mark.parametrize("op, count", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-def test_recurrent_layers_of_an_empty_batch_are_empty(op: str, count: int) -> None:
+def test_recurrent_layers_with_an_empty_batch_return_empty_results(op: str, count: int) -> None:
     net = model((op, (), gates(count), {"hidden_size": 2}), [2, "batch", 3], 17)
     mod, _ = from_onnx(net, shape={"v": (2, 0, 3)})
     agree(mod, {"v": np.zeros((2, 0, 3), "float32")}, [np.zeros((2, 1, 0, 2))])
 
 
-def test_a_length_of_zero_at_run_time_is_broadcast_as_onnx_runtime_does() -> None:
+def test_dimension_of_zero_at_run_time_is_broadcast_as_in_onnxruntime() -> None:
     data = np.zeros((2, 0, 4, 3), "float32")
     net = model(("MatMul", (), {"w": random(1, 1, 3, 2)}, {}), ["a", "b", 4, 3], 17)
     mod, _ = from_onnx(net)
@@ -174,7 +174,7 @@ NETWORKS: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_empty_tensors_give_the_results_of_pytorch(name: str) -> None:
+def test_operators_on_empty_tensors_equal_pytorch(name: str) -> None:
     function, inputs = NETWORKS[name]
     net = Network(function).eval()
     wanted = net(*inputs)

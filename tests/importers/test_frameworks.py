@@ -1,5 +1,7 @@
-"""Imported operators on the inputs at which frameworks differ: compared with ONNX Runtime and
-PyTorch, on the reference and on the build of the pipeline for DNNL."""
+"""Imported operators on inputs for which frameworks differ: compared with ONNX Runtime and PyTorch.
+
+The reference and the build of the pipeline for DNNL are compared.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def single(op, shape, constants=None, inputs=("v",), outputs=("r",), opset=17, *
 
 
 def check(net, feed, built=True, **close):
-    """Reference and build give what ONNX Runtime gives."""
+    """Asserts that the reference and the build equal ONNX Runtime."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     wanted = ort.InferenceSession(net.SerializeToString(), options).run(None, feed)
@@ -64,7 +66,7 @@ def pooling(op, rank, size, kernel, stride, pads, dilation=None, include=None):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
-def test_a_last_window_that_begins_in_the_padding_is_left_out(op, rank):
+def test_last_window_that_begins_in_the_padding_is_omitted(op, rank):
     data = np.random.default_rng(rank).normal(size=(1, 2, *[5] * rank)).astype("float32")
     net = pooling(op, rank, 5, 3, 3, (1, 1))
     check(net, {"v": data}, rtol=1e-5)
@@ -97,7 +99,7 @@ def test_ceil_mode_agrees_with_pytorch(size):
                 kernel, stride, pad, ceil_mode=True, count_include_pad=include
             )
 
-    class All(torch.nn.Module):  # one export of all takes as long as one of each
+    class All(torch.nn.Module):  # one export of all functions takes as long as one export of each
         def forward(self, x):
             return tuple(pool(x) for pool in pools.values())
 
@@ -111,7 +113,7 @@ def test_ceil_mode_agrees_with_pytorch(size):
 @given(
     st.integers(1, 12), st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2)
 )
-def test_windows_counts_as_pytorch_does(size, kernel, stride, dilation, pad):
+def test_number_of_windows_equals_pytorch(size, kernel, stride, dilation, pad):
     torch = pytest.importorskip("torch")
     assume(pad <= kernel // 2 and (kernel - 1) * dilation + 1 <= size + 2 * pad)
     x = torch.zeros(1, 1, size)
@@ -121,7 +123,7 @@ def test_windows_counts_as_pytorch_does(size, kernel, stride, dilation, pad):
 
 @pytest.mark.parametrize("columns", [0, 1])
 @pytest.mark.parametrize("kernel, stride, dilation, pad, ceil", [(3, 3, 1, 1, 1), (2, 1, 2, 0, 0)])
-def test_places_of_maxima_agree_with_the_framework(columns, kernel, stride, dilation, pad, ceil):
+def test_indices_of_maxima_agree_with_the_framework(columns, kernel, stride, dilation, pad, ceil):
     data = np.random.default_rng(3).permutation(70).reshape(1, 2, 5, 7).astype("float32") // 2
     net = single(
         "MaxPool", data.shape, outputs=("r", "i"), kernel_shape=[kernel] * 2, strides=[stride] * 2,
@@ -132,7 +134,7 @@ def test_places_of_maxima_agree_with_the_framework(columns, kernel, stride, dila
 
 @pytest.mark.parametrize("length, scale", [(10, 1.3), (10, 0.7), (20, 1.15), (10, 1.1), (7, 3.0)])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
-def test_a_scale_that_float32_rounds_resizes_as_the_framework_does(length, scale, mode):
+def test_resize_by_a_scale_that_float32_rounds_agrees_with_the_framework(length, scale, mode):
     data = np.random.default_rng(4).normal(size=(1, 1, length, length)).astype("float32")
     scales = {"s": np.array([1, 1, scale, scale], "float32")}
     net = single("Resize", data.shape, scales, ("v", "", "s"), mode=mode)
@@ -145,7 +147,7 @@ NAN_BOUNDS = [(np.nan, 1), (-1, np.nan), (np.nan, np.nan)]
 
 @pytest.mark.parametrize(
     "opset, low, high",
-    # ONNX Runtime refuses the others before opset 11
+    # ONNX Runtime refuses other dtypes before opset 11
     [(17, *b) for b in BOUNDS + NAN_BOUNDS] + [(10, *b) for b in BOUNDS if b[0] <= b[1]],
 )
 def test_clip_agrees_with_the_framework_on_any_bounds(opset, low, high):
@@ -159,8 +161,8 @@ def test_clip_agrees_with_the_framework_on_any_bounds(opset, low, high):
 
 @pytest.mark.parametrize("low, high", NAN_BOUNDS)
 @pytest.mark.parametrize("at_run_time", [(), ("lo",), ("hi",), ("lo", "hi")])
-def test_a_nan_bound_of_clip_limits_nothing_in_any_path(low, high, at_run_time):
-    data = EDGES[np.isfinite(EDGES)]  # of others, a build may give a bound
+def test_nan_bound_of_clip_limits_nothing_on_any_path(low, high, at_run_time):
+    data = EDGES[np.isfinite(EDGES)]  # for other bounds, a build may return the bound
     bounds = {"lo": np.array(low, "float32"), "hi": np.array(high, "float32")}
     constants = {n: a for n, a in bounds.items() if n not in at_run_time}
     net = single("Clip", data.shape, constants, ("v", "lo", "hi"))
@@ -170,7 +172,7 @@ def test_a_nan_bound_of_clip_limits_nothing_in_any_path(low, high, at_run_time):
 
 
 @pytest.mark.parametrize("low, high", NAN_BOUNDS)
-def test_a_nan_bound_of_clamp_makes_each_element_nan_in_any_path(low, high):
+def test_nan_bound_of_clamp_makes_each_element_nan_on_any_path(low, high):
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 
@@ -191,7 +193,7 @@ def test_thresholded_relu_agrees_with_the_framework_on_edges():
 
 
 @pytest.mark.parametrize("boolean", [True, False])
-def test_a_fully_masked_row_of_attention_agrees_with_pytorch(boolean):
+def test_fully_masked_row_of_attention_agrees_with_pytorch(boolean):
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 
@@ -201,7 +203,7 @@ def test_a_fully_masked_row_of_attention_agrees_with_pytorch(boolean):
 
     x = torch.randn(1, 2, 3, 4)
     keep = torch.tensor([[True, False, True], [False] * 3, [True] * 3])
-    finite = torch.finfo(torch.float32).min  # hides a row of keys without making its softmax nan
+    finite = torch.finfo(torch.float32).min  # masks a row of keys without making its softmax nan
     real = torch.where(keep, 0.0, -torch.inf)
     for mask in [keep] if boolean else [real, torch.where(keep, 0.0, finite)]:
         wanted = Attention()(x, mask).numpy()
@@ -226,7 +228,7 @@ def test_clamp_with_a_minimum_above_the_maximum_agrees_with_pytorch():
     np.testing.assert_array_equal(byoc_lab.evaluate(mod, [EDGES]).outputs[0], Clamp()(x).numpy())
 
 
-def test_rounding_keeps_odd_numbers_beyond_which_float32_has_no_halves():
+def test_rounding_keeps_odd_numbers_too_large_for_halves():
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 

@@ -1,4 +1,4 @@
-"""Shapes and values that a user gives for inputs of a model, compared with ONNX Runtime."""
+"""Shapes and values that a user gives for model inputs, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def two_inputs():
 
 
 def upsampled():
-    """Half of the height and width, which Relay has to know."""
+    """A resize to half the height and width, which Relay has to know."""
     node = h.make_node("Resize", ["v", "", "s"], ["r"], mode="linear")
     scales = {"s": np.array([1, 1, 0.5, 0.5], "float32")}
     return model([node], [value("v", ["batch", 3, "h", "w"])], [value("r", None)], scales)
 
 
-def test_a_named_length_is_given_once_for_all_inputs():
+def test_named_dimension_is_given_once_for_all_inputs():
     mod, _ = from_onnx(two_inputs(), shape={"n": 2})
     assert [tuple(p.checked_type.shape) for p in mod["main"].params] == [(2, 3), (2, 3)]
 
 
-def test_a_shape_of_an_input_overrides_a_named_length():
+def test_shape_of_an_input_overrides_a_named_dimension():
     mod, _ = from_onnx(two_inputs(), shape={"a": (1, 3), "n": 4})
     assert [tuple(p.checked_type.shape) for p in mod["main"].params] == [(1, 3), (4, 3)]
 
 
-def test_a_named_length_leaves_the_others_dynamic():
+def test_named_dimension_leaves_the_others_dynamic():
     net = model([h.make_node("Relu", ["v"], ["r"])], [value("v", ["n", "m"])], [value("r", None)])
     shape = from_onnx(net, shape={"m": 5})[0]["main"].ret_type.shape
     assert not isinstance(shape[0], int) and shape[1] == 5
@@ -77,7 +77,7 @@ def test_shapes_that_the_model_lacks_are_refused(shape, words):
         from_onnx(two_inputs(), shape=shape)
 
 
-def test_the_guess_of_a_refusal_imports_and_agrees_with_the_framework():
+def test_shape_suggested_by_an_error_imports_and_agrees_with_the_framework():
     net = upsampled()
     with pytest.raises(UnknownShapeError) as caught:
         from_onnx(net)
@@ -90,18 +90,18 @@ def test_the_guess_of_a_refusal_imports_and_agrees_with_the_framework():
     np.testing.assert_allclose(found, framework(net, {"v": image})[0], atol=1e-6)
 
 
-def test_an_unsupported_operator_is_no_matter_of_shapes():
+def test_unsupported_operator_error_suggests_no_shapes():
     net = model(
         [h.make_node("StringNormalizer", ["v"], ["r"])], [value("v", ["n"])], [value("r", None)]
     )
     with pytest.raises(UnsupportedOperatorError) as caught:
         from_onnx(net)
     assert not isinstance(caught.value, UnknownShapeError)
-    # An exporter does not misspell operators: a name that looks like it is of another kind.
+    # Exporters do not misspell operators, so a similar name means an operator of another domain.
     assert "did you mean" not in str(caught.value)
 
 
-def test_a_frozen_input_is_a_constant_and_agrees_with_the_framework():
+def test_frozen_input_is_a_constant_and_agrees_with_the_framework():
     net = two_inputs()
     feed = {n: np.full((2, 3), i + 1, "float32") for i, n in enumerate("ab")}
     mod, _ = from_onnx(net, {"n": 2}, freeze={"b": feed["b"]})
@@ -114,13 +114,13 @@ def test_a_frozen_input_is_a_constant_and_agrees_with_the_framework():
     "freeze, words",
     [({"q": 1}, "freeze names 'q'"), ({"b": np.ones(4)}, "shape"), ({"b": "x"}, "not a value")],
 )
-def test_values_that_do_not_fit_are_refused(freeze, words):
+def test_frozen_values_that_do_not_fit_are_refused(freeze, words):
     with pytest.raises((ArgumentError, UnsupportedOperatorError), match=words):
         from_onnx(two_inputs(), {"n": 2}, freeze=freeze)
 
 
 def branches():
-    """A branch that reads 2 dimensions and one that reads any number of them."""
+    """One branch that reads 2 dimensions and one that reads any number of them."""
     then = h.make_graph(
         [h.make_node("ReduceMean", ["v"], ["a"], keepdims=0)], "t", [], [value("a", [])]
     )
@@ -134,19 +134,19 @@ def branches():
     return model([choice], inputs, [value("y", [])])
 
 
-def test_a_frozen_condition_imports_the_branch_that_it_takes():
+def test_frozen_condition_imports_the_branch_that_it_takes():
     image = np.arange(6, dtype="float32").reshape(1, 2, 3)
     mod, _ = from_onnx(branches(), {"v": (1, 2, 3)}, freeze={"c": True})
     assert byoc_lab.evaluate(mod, {"v": image}).outputs[0] == image.mean()
 
 
-def test_the_error_of_a_run_time_condition_names_the_branch_and_the_condition():
+def test_error_in_a_branch_names_the_branch_and_the_condition():
     with pytest.raises(UnsupportedOperatorError, match=r"else branch.*'c' is always true"):
         from_onnx(branches(), {"v": (1, 2, 3)})
 
 
 @pytest.mark.parametrize("batch, length", [(1, 1), (2, 5)])
-def test_allowzero_with_two_unknown_lengths_agrees_with_the_framework(batch, length):
+def test_allowzero_with_two_unknown_dimensions_agrees_with_the_framework(batch, length):
     nodes = [
         h.make_node("Shape", ["v"], ["b"], start=0, end=1),
         h.make_node("Shape", ["v"], ["s"], start=1, end=2),
@@ -170,7 +170,7 @@ def @main(%x: Tensor[(?, 3), float32], %y: Tensor[(?, 3), float32]) { nn.relu(ad
 """
 
 
-def test_any_importer_takes_shapes_and_values(tmp_path):
+def test_every_importer_takes_shapes_and_values(tmp_path):
     path = tmp_path / "net.relay"
     path.write_text(TEXT)
     mod, _ = load(path, {"x": (2, 3)}, {"y": np.ones((2, 3))})
@@ -182,7 +182,7 @@ def test_any_importer_takes_shapes_and_values(tmp_path):
         load(path, freeze={"z": 2})
 
 
-def test_a_pytorch_program_with_a_dynamic_batch_takes_a_shape():
+def test_pytorch_program_with_a_dynamic_batch_takes_a_shape():
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 

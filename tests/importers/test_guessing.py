@@ -1,4 +1,4 @@
-"""Shapes and values that are found by importing with one after the other."""
+"""Suggested shapes and values, found by trying to import with several candidates."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _model(
 
 
 def _runs(model: Any, shape: Mapping[str, Any], freeze: Mapping[str, Any]) -> None:
-    """ONNX Runtime, too, accepts the shapes."""
+    """Asserts that ONNX Runtime accepts the shapes, too."""
     feed = {name: np.ones(lengths, "float32") for name, lengths in shape.items()}
     feed.update({name: np.asarray(value) for name, value in freeze.items()})
     onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
 
 
 def _window() -> Any:
-    """A convolution whose window is longer than the first guess of a sequence."""
+    """A convolution whose window is longer than the first guess for a sequence."""
     nodes = [
         helper.make_node("Unsqueeze", ["wave", "one"], ["line"]),
         helper.make_node("Conv", ["line", "w"], ["frames"], strides=[160]),
@@ -53,7 +53,7 @@ def _window() -> Any:
 
 
 def _reflection() -> Any:
-    """Padding by a reflection, and a recurrent layer with a state of the batch's length."""
+    """Reflection padding, and a recurrent layer whose state has the batch size."""
     nodes = [
         helper.make_node("Pad", ["wave", "pads"], ["longer"], mode="reflect"),
         helper.make_node("Transpose", ["longer"], ["turned"], perm=[1, 0]),
@@ -68,13 +68,13 @@ def _reflection() -> Any:
 
 
 def _reshape() -> Any:
-    """A reshape to a constant shape, which only one length fits."""
+    """A reshape to a constant shape, which only one size fits."""
     node = helper.make_node("Reshape", ["x", "to"], ["y"])
     return _model([node], [_info("x", ["b", "n"])], {"to": [1, 330]})
 
 
 def _square() -> Any:
-    """An image that is multiplied by a matrix, whose rows fit one square."""
+    """An image multiplied by a matrix whose rows fit only one square."""
     nodes = [
         helper.make_node("MaxPool", ["image"], ["small"], kernel_shape=[4, 4], strides=[4, 4]),
         helper.make_node("Flatten", ["small"], ["flat"]),
@@ -84,7 +84,7 @@ def _square() -> Any:
 
 
 def _rates() -> Any:
-    """Two rates, one of which fits each length."""
+    """Two rates: for each size, only one of them fits."""
 
     def branch(name: str, length: int) -> Any:
         to = numpy_helper.from_array(np.array([length]), f"to_{name}")
@@ -102,7 +102,7 @@ def _rates() -> Any:
 
 
 @pytest.mark.parametrize("make", [_window, _reflection, _reshape, _square, _rates])
-def test_a_guess_imports_and_runs_in_the_framework(make: Any) -> None:
+def test_suggested_shape_imports_and_runs_in_the_framework(make: Any) -> None:
     guess = guess_onnx(make(), None, None)
     assert guess.imports
     mod, _ = from_onnx(make(), guess.shape, freeze=guess.freeze)
@@ -110,7 +110,7 @@ def test_a_guess_imports_and_runs_in_the_framework(make: Any) -> None:
     _runs(make(), guess.shape, guess.freeze)
 
 
-def test_the_command_line_that_validate_prints_gives_shapes_and_values(
+def test_command_line_that_validate_prints_gives_shapes_and_values(
     tmp_path: Any, capsys: Any
 ) -> None:
     path = tmp_path / "rates.onnx"
@@ -125,7 +125,7 @@ def test_the_command_line_that_validate_prints_gives_shapes_and_values(
     assert main(words) == 0
 
 
-def test_lengths_that_no_attempt_fits_are_called_a_guess() -> None:
+def test_suggestion_that_does_not_import_is_called_a_guess() -> None:
     node = helper.make_node("Reshape", ["x", "to"], ["y"])
     model = _model([node], [_info("x", ["b", "n"])], {"to": [1, 331, 3]})
     guess = guess_onnx(model, None, None)
@@ -133,8 +133,7 @@ def test_lengths_that_no_attempt_fits_are_called_a_guess() -> None:
     assert "a guess that does not import" in guess.told
 
 
-def test_an_unsupported_value_is_no_matter_of_lengths() -> None:
-    """The search ends, and the error is that of the first import."""
+def test_unsupported_value_ends_the_search_with_the_first_error() -> None:
     node = helper.make_node("Split", ["x", "k"], ["y", "z"], axis=1)
     model = _model([node], [_info("x", ["b", 1, 4, 4]), _info("k", [2], INT64)], {})
     with pytest.raises(UnknownValueError, match="--freeze k=VALUE") as caught:
@@ -142,7 +141,7 @@ def test_an_unsupported_value_is_no_matter_of_lengths() -> None:
     assert caught.value.inputs == ("k",)
 
 
-def test_a_shape_that_values_decide_names_their_input() -> None:
+def test_shape_that_depends_on_values_names_their_input() -> None:
     weights = {"w": np.ones((1, 8, 3), "f4"), "r": np.ones((1, 8, 2), "f4")}
     nodes = [
         helper.make_node("Tile", ["x", "n"], ["a"]),
@@ -156,7 +155,7 @@ def test_a_shape_that_values_decide_names_their_input() -> None:
 
 
 @pytest.mark.parametrize(("length", "rate"), [(256, 16000), (512, 16001)])
-def test_a_condition_names_the_value_that_takes_the_branch_that_fits(
+def test_condition_error_names_the_value_that_takes_the_valid_branch(
     length: int, rate: int
 ) -> None:
     shape = {"x": (1, length)}
@@ -168,7 +167,7 @@ def test_a_condition_names_the_value_that_takes_the_branch_that_fits(
     assert tuple(mod["main"].ret_type.shape) == (length,)
 
 
-def test_a_module_is_typed_with_each_guess() -> None:
+def test_module_is_typed_with_each_guess() -> None:
     text = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, ?), float32]) { reshape(%x, newshape=[4, 32]) }
 """
@@ -176,7 +175,7 @@ def @main(%x: Tensor[(1, ?), float32]) { reshape(%x, newshape=[4, 32]) }
     assert guess.imports and guess.shape == {"x": (1, 128)}
 
 
-def test_a_reflection_and_a_state_that_the_framework_refuses_are_refused() -> None:
+def test_padding_and_state_that_the_framework_refuses_are_refused() -> None:
     for shape, words in (
         ({"wave": (1, 20), "h": (1, 1, 2)}, "reflection adds 20 to the 20 elements of axis 1"),
         ({"wave": (1, 21), "h": (1, 3, 2)}, "the first state .* a batch of 1"),

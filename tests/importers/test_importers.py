@@ -1,4 +1,4 @@
-"""Importers: the one that reads Relay text, registration, and errors."""
+"""Importers: the importer of Relay text, registration, and errors."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_relay_text_is_read_with_types(tmp_path: Path, name: str) -> None:
     assert relay.structural_equal(importers.load(str(path))[0], mod)
 
 
-def test_an_error_in_the_text_keeps_its_place(tmp_path: Path) -> None:
+def test_parse_error_keeps_its_source_location(tmp_path: Path) -> None:
     path = tmp_path / "net.relay"
     path.write_text("def @main(%x { }")
     with pytest.raises(ParseError, match=r"net\.relay:1:"):
         importers.load(path)
 
 
-def test_a_registered_importer_is_chosen_by_its_suffix(tmp_path: Path) -> None:
+def test_registered_importer_is_chosen_by_its_suffix(tmp_path: Path) -> None:
     path = tmp_path / "net.numbers"
     path.touch()
     weights = np.ones((2, 3), "float32")
@@ -74,7 +74,7 @@ def test_a_registered_importer_is_chosen_by_its_suffix(tmp_path: Path) -> None:
     assert importers.load(path)[1] == {}
 
 
-def test_an_unknown_suffix_lists_the_importers(tmp_path: Path) -> None:
+def test_unknown_suffix_error_lists_the_importers(tmp_path: Path) -> None:
     path = tmp_path / "net.rela"
     path.touch()
     with pytest.raises(ImporterError) as raised:
@@ -85,20 +85,20 @@ def test_an_unknown_suffix_lists_the_importers(tmp_path: Path) -> None:
     assert ".relay and .txt (Relay text)" in message and "importers.register(" in message
 
 
-def test_a_file_without_a_suffix_has_no_importer(tmp_path: Path) -> None:
+def test_file_without_a_suffix_has_no_importer(tmp_path: Path) -> None:
     (tmp_path / "net").touch()
     with pytest.raises(ImporterError, match="no importer reads files without a suffix"):
         importers.load(tmp_path / "net")
 
 
 @pytest.mark.parametrize("name", ["absent.relay", "absent.onnx"])
-def test_a_missing_file_is_an_os_error_too(tmp_path: Path, name: str) -> None:
+def test_missing_file_raises_an_os_error_too(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnreadableFileError, match="No such file") as raised:
         importers.load(tmp_path / name)
     assert isinstance(raised.value, (ByocLabError, OSError)) and name in str(raised.value)
 
 
-def test_a_folder_is_unreadable(tmp_path: Path) -> None:
+def test_folder_raises_unreadable_file_error(tmp_path: Path) -> None:
     (tmp_path / "folder.relay").mkdir()
     with pytest.raises(UnreadableFileError, match="Is a directory"):
         importers.load(tmp_path / "folder.relay")
@@ -115,7 +115,9 @@ def test_a_folder_is_unreadable(tmp_path: Path) -> None:
         ((relay.IRModule(), {"w": 1}), "found values for w, .* it has none"),
     ],
 )
-def test_a_wrong_result_names_its_importer(tmp_path: Path, result: Any, found: str) -> None:
+def test_importer_with_a_wrong_result_is_named_in_the_error(
+    tmp_path: Path, result: Any, found: str
+) -> None:
     path = tmp_path / "net.any"
     path.touch()
     importers.register(".any", lambda path: result, "anything")
@@ -129,7 +131,7 @@ def test_malformed_suffixes_are_refused(suffixes: Any) -> None:
         importers.register(suffixes, lambda path: (_module(), {}), "x")
 
 
-def test_a_suffix_has_one_importer() -> None:
+def test_second_importer_for_a_suffix_is_refused() -> None:
     with pytest.raises(DuplicateNameError, match=r"'.txt' are already read by .*'Relay text'"):
         importers.register(".txt", lambda path: (_module(), {}), "x")
     with pytest.raises(ArgumentError, match="function of a path"):

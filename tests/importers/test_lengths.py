@@ -1,4 +1,4 @@
-"""Which numbers of a computed shape are known: against the reference, for any batch."""
+"""Known elements of a computed shape: equal to the reference's, for any batch size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _int64(value: Any) -> relay.Expr:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> relay.Expr:
-    """Values of one dimension, made of the lengths of X as exporters make them."""
+    """One-dimensional values, computed from the sizes of X as exporters do."""
     value: Any = relay.shape_of(X, "int64")
     count = 3
     for _ in range(draw(st.integers(0, 5))):
@@ -50,7 +50,7 @@ def shapes(draw: st.DrawFn) -> relay.Expr:
 
 @settings(deadline=None, max_examples=some(60))
 @given(shapes(), st.integers(1, 5))
-def test_known_numbers_are_those_of_every_batch(value: relay.Expr, batch: int) -> None:
+def test_known_elements_are_right_for_every_batch(value: relay.Expr, batch: int) -> None:
     normalizer = ExprNormalizer()
     known = normalizer.numbers(value)
     assert known is not None
@@ -64,7 +64,7 @@ def test_known_numbers_are_those_of_every_batch(value: relay.Expr, batch: int) -
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_value_whose_numbers_are_all_known_is_a_constant() -> None:
+def test_value_whose_elements_are_all_known_is_a_constant() -> None:
     normalizer = ExprNormalizer()
     value = relay.take(relay.shape_of(X, "int64"), _int64([2, 1]), axis=0)
     assert isinstance(normalizer(value), relay.Constant)
@@ -72,5 +72,5 @@ def test_a_value_whose_numbers_are_all_known_is_a_constant() -> None:
 
 
 @pytest.mark.parametrize("value", [X, relay.var("n", shape=(3,), dtype="int64"), relay.mean(X)])
-def test_numbers_of_other_expressions_are_unknown(value: relay.Expr) -> None:
+def test_elements_of_other_expressions_are_unknown(value: relay.Expr) -> None:
     assert ExprNormalizer().numbers(value) is None

@@ -1,4 +1,4 @@
-"""Files of TVMScript."""
+"""Files of TVMScript: reading, and the code that runs while a file is read."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "net.py"
 
 
-def test_the_class_is_read_and_nothing_else_runs(path: Path) -> None:
+def test_only_the_class_of_a_file_is_executed(path: Path) -> None:
     path.write_text(TEXT)
     mod, params = importers.load(path)
     assert isinstance(mod, ForeignModule) and params == {}
     assert mod["main"].body.op_name == "nn.relu"
 
 
-def test_expressions_of_the_class_are_run(path: Path) -> None:
-    """As SECURITY.md and the page on files of others say; TVM's parser does it."""
+def test_expressions_in_the_class_are_executed(path: Path) -> None:
+    """TVM's parser does it, as SECURITY.md and the page on files of others say."""
     ran = path.with_name("ran")
     evaluated = f'R.const(float(open({str(ran)!r}, "w").write("ran")), "float32")'
     path.write_text(TEXT.replace("R.nn.relu(x)", f"R.add(x, {evaluated})"))

@@ -1,4 +1,4 @@
-"""`Language`: the functions of byoc_lab take modules of a third language as they take Relay's."""
+"""`Language`: byoc_lab's functions accept modules of a third language as they accept Relay's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS = sorted(Language.__abstractmethods__)
 
 
 class Asked(Exception):
-    """A method was asked."""
+    """Raised when a method is called."""
 
 
 def _asks(name: str) -> Any:
@@ -34,7 +34,7 @@ def _language(*methods: str) -> Any:
 
 @pytest.fixture
 def mod(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A module of a language whose package says how it is read, and that is not Relay."""
+    """A module of a language other than Relay, registered by the package `toy`."""
 
     def read(obj: Any) -> ForeignModule:
         made: ForeignModule = _language(*METHODS)("toy", {}, {}, ["a line"], [])
@@ -62,12 +62,12 @@ def test_each_method_of_a_language_has_its_function() -> None:
 
 
 @pytest.mark.parametrize("method", FUNCTIONS)
-def test_function_asks_the_language_of_the_module(mod: Any, method: str) -> None:
+def test_function_calls_the_method_of_the_module_s_language(mod: Any, method: str) -> None:
     with pytest.raises(Asked, match=f"^{method}$"):
         FUNCTIONS[method](mod)
 
 
-def test_patterns_are_explained_over_modules_of_one_language(mod: Any) -> None:
+def test_explain_patterns_takes_modules_of_one_language(mod: Any) -> None:
     for modules, found in (([mod, IRModule()], "toy"), ([IRModule(), mod, mod], "relay")):
         text = f"one language, found 1 of {found} among {len(modules)}"
         with pytest.raises(ArgumentError, match=text):
@@ -76,7 +76,7 @@ def test_patterns_are_explained_over_modules_of_one_language(mod: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", METHODS)
-def test_language_without_a_method_makes_no_module(missing: str) -> None:
+def test_language_without_a_method_cannot_be_created(missing: str) -> None:
     incomplete = _language(*(name for name in METHODS if name != missing))
     with pytest.raises(TypeError, match=missing):
         incomplete("toy", {}, {}, [], [])

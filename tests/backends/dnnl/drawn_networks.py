@@ -1,4 +1,4 @@
-"""Networks of a few random operators with random attributes, many of which DNNL has to refuse."""
+"""Networks of a few random operators with random attributes. DNNL has to refuse many of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEIGHT_LAYOUTS = {1: ("OIW", "WIO"), 2: ("OIHW", "HWIO", "OHWI"), 3: ("OIDHW", "
 
 
 class Network:
-    """An expression that grows by one drawn operator after another."""
+    """An expression, extended by one drawn operator at a time."""
 
     def __init__(self, draw: Callable[..., Any]) -> None:
         self.draw = draw
@@ -51,7 +51,7 @@ class Network:
         return self.ints(self.of(0, 1, 2, 3, 4, 4, 4, 5, 6, 7), *self.of((1, 5), (1, 5), (0, 3)))
 
     def tensor(self, shape: tuple[int, ...], dtype: str) -> Expr:
-        """A parameter or a constant."""
+        """A new parameter or a new constant."""
         if self.of(True, False):
             self.count += 1
             return relay.var(f"p{self.count}", shape=shape, dtype=dtype)
@@ -62,7 +62,7 @@ class Network:
         return relay.const(np.asarray(self.rng.standard_normal(shape) * 4).astype(element), dtype)
 
     def earlier(self, shape: tuple[int, ...], dtype: str) -> list[Expr]:
-        """The values before the last one that have its type, for a residual sum."""
+        """The values before the last one with the same type as it, for a residual sum."""
         types = [infer_expr(e).checked_type for e in self.past]
         return [
             e for e, t in zip(self.past, types, strict=True)
@@ -70,7 +70,7 @@ class Network:
         ]  # fmt: skip
 
     def beside(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """A shape that broadcasts with another."""
+        """A shape that broadcasts with the given shape."""
         kept = shape[self.int(0, len(shape)) :]
         return tuple(self.of(size, size, 1) for size in kept)
 
@@ -175,7 +175,7 @@ def moved(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
 
 
 def quantized(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
-    """A product of integers and some operators that may follow it."""
+    """A product of integers, followed by some operators that may follow it."""
     real = dtype in ("float32", "float16", "float64", "bfloat16")
 
     def scale(count: int = 0) -> Expr:
@@ -223,7 +223,7 @@ STEPS = (convolved, convolved, pooled, multiplied, normalised, softened, biased,
 
 @st.composite
 def networks(draw: Callable[..., Any]) -> Function:
-    """A typed function; operators that do not fit their operands are left out."""
+    """A typed function; operators whose attributes do not fit their operands are skipped."""
     net = Network(draw)
     quantizing = net.of(False, False, True)
     dtype = net.of("int8", "uint8", "int8", "float32") if quantizing else net.of(*FLOATS, *INTEGERS)

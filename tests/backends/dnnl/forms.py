@@ -1,5 +1,8 @@
-"""The forms of `benchmarks/dnnl_forms.py` on DNNL: their regions, and which of their kernels are
-oneDNN's plain loops. As a program, prints those of all forms on this process's instruction set."""
+"""Partitions the calls of `benchmarks/dnnl_forms.py` for DNNL and finds kernels that are oneDNN's
+plain loops.
+
+As a program, prints the plain loops of all calls on this process's instruction set.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ FORMS = _forms()
 
 
 def regions(body: Any) -> list[Function]:
-    """What DNNL accepts of a function with this body."""
+    """The regions of a function with this body that DNNL accepts."""
     params = relay.analysis.free_vars(body)
     mod = InferType()(relay.IRModule.from_expr(Function(params, body)))
     cut = byoc_lab.trace(mod, "dnnl").result
@@ -38,7 +41,7 @@ def regions(body: Any) -> list[Function]:
 
 
 def plain_loops(name: str) -> list[str]:
-    """The operations of a form that run on plain loops, of which there have to be some at all."""
+    """The operations that run on plain loops; fails if DNNL accepts no operation of this form."""
     cut = regions(FORMS[name]())
     stats = [s for function in cut for s in dnnl.compile_region(function, "r").stats()["ops"]]
     assert stats, f"DNNL accepts nothing of {name}"

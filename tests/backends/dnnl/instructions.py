@@ -1,4 +1,5 @@
-"""What oneDNN uses of this processor's instructions: a mark for tests of kernels that need more."""
+"""The instruction set that oneDNN uses on this processor, and a mark for tests of kernels that
+need more."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 
 from byoc_lab.backends.dnnl import native
 
-AVX2 = 0x7  # dnnl_cpu_isa_avx2, which later sets include
+AVX2 = 0x7  # dnnl_cpu_isa_avx2; later instruction sets include its bits
 
 
 def _uses(instructions: int) -> bool:

@@ -1,8 +1,8 @@
-"""References in float64 with running error bounds, written apart from everything they test.
+"""References in float64 with running error bounds, independent of the code under test.
 
-A `Bounded` holds what a float32 kernel should compute and how far a correct one may be off: each
-operation adds its own rounding to what its inputs bring. A sum of n products in any order is
-within n * u / (1 - n * u) of the sum of their magnitudes, u = 2**-24 (Higham, "Accuracy and
+A `Bounded` holds the value that a float32 kernel should compute and the error of a correct one:
+each operation adds its own rounding to the errors of its inputs. A sum of n products in any order
+is within n * u / (1 - n * u) of the sum of their magnitudes, u = 2**-24 (Higham, "Accuracy and
 Stability of Numerical Algorithms", section 3.1).
 """
 
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 U = 2.0**-24
-# Exponentials and the like are polynomials in oneDNN's kernels: a few units in the last place of
-# the largest intermediate, here at most 1. This is a property of those kernels, not of the inputs.
+# oneDNN's kernels compute exponentials and similar functions as polynomials: an error of a few
+# units in the last place of the largest intermediate, which is at most 1 here. This is a property
+# of the kernels, not of the inputs.
 TRANSCENDENTAL = 16 * U
 LOG = 116 * U  # of 1 + |log(x)|: its table is coarse; 115 U on SSE4.1, 58 U on AVX2
 BF16 = 2.0**-8  # half the distance from 1 to the next bfloat16
@@ -28,7 +29,7 @@ class Bounded:
 
     @property
     def magnitude(self) -> np.ndarray:
-        """No computed value is larger."""
+        """An upper bound of every computed value."""
         return np.abs(self.value) + self.error
 
 
@@ -42,7 +43,8 @@ def rounded(value: np.ndarray, inherited: np.ndarray, operations: float = 1) -> 
 
 
 def windows(data, taps, strides, dilation):
-    """(N, C, H', W', R, S): every window of data (N, C, H, W); with other spatial axes likewise."""
+    """(N, C, H', W', R, S): every window of data (N, C, H, W); other numbers of spatial axes
+    likewise."""
     axes = range(2, data.ndim)
     extent = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     view = sliding_window_view(data, extent, axis=tuple(axes))
@@ -51,14 +53,15 @@ def windows(data, taps, strides, dilation):
 
 
 def pad(data, padding, fill=0.0):
-    """Padding: all before, then all after."""
+    """`padding` lists all axes before, then all axes after."""
     axes = data.ndim - 2
     sides = zip(padding[:axes], padding[axes:], strict=True)
     return np.pad(data, ((0, 0), (0, 0), *sides), constant_values=fill)
 
 
 def each(value, axes):
-    """Attributes of two axes are the default; for others the first one is repeated."""
+    """Attributes have one value per axis, two by default; for other numbers of axes the first is
+    repeated."""
     return value if len(value) == axes else (value[0],) * axes
 
 
@@ -92,7 +95,7 @@ def conv_transpose(
     data, weight, bias=None, strides=(1,), padding=(0,), dilation=(1,), groups=1,
     output_padding=(0,),
 ):  # fmt: skip
-    """Each element of data (N, C, ...) adds weight (C, O / groups, ...) times itself."""
+    """Each element of data (N, C, ...) adds weight (C, O / groups, ...) times the element."""
     axes = data.value.ndim - 2
     strides, padding = each(strides, axes), each(padding, 2 * axes)
     dilation, extra = each(dilation, axes), each(output_padding, axes)
@@ -136,7 +139,7 @@ def matmul(a, b, bias=None):
 
 
 def contraction(plain, a, b, length, bias):
-    """A sum of `length` products, in any order, and a bias."""
+    """A sum of `length` products, in any order, plus a bias."""
     value = plain(a.value, b.value)
     total = plain(a.magnitude, b.magnitude)
     error = total - plain(np.abs(a.value), np.abs(b.value)) + (length + 1) * U * total
@@ -225,14 +228,15 @@ max_pool2d, avg_pool2d, global_avg_pool2d = max_pool, avg_pool, global_avg_pool
 
 
 def layer_norm(x, gamma, beta, epsilon):
-    """Means and sums over n elements: each within n roundings of its magnitudes."""
+    """Means and sums over n elements: each is within n roundings of the sum of magnitudes."""
     length = x.value.shape[-1]
     mean = x.value.mean(-1, keepdims=True)
     variance = ((x.value - mean) ** 2).mean(-1, keepdims=True)
     scale = gamma.value / np.sqrt(variance + epsilon)
     value = (x.value - mean) * scale + beta.value
     spread = np.abs(x.value).max(-1, keepdims=True)
-    # A relative error e of the variance is e / 2 of the scale; the mean's is that of the sum.
+    # A relative error e of the variance changes the scale by e / 2; the mean's error is that of a
+    # sum.
     relative = (2 * length + 8) * U * (1 + spread**2 / (variance + epsilon))
     error = (spread * np.abs(scale)) * relative + 8 * U * (np.abs(value) + np.abs(beta.value))
     return Bounded(value, error)
@@ -298,18 +302,18 @@ def stored(x, dtype):
 
 
 def assert_close(actual: np.ndarray, expected: Bounded, dtype: str = "float32") -> None:
-    """Assert that every element is within its bound; the message has the worst one.
+    """Asserts that every element is within its bound; the message shows the worst one.
 
-    Two results are right besides: an infinity, where the value may be too large for the dtype; and
-    nan, where the bound is, since it can come from an infinity before.
+    Two other results are accepted: an infinity if the value may be too large for the dtype, and nan
+    if the bound is nan, because an infinity may come before it.
     """
     assert actual.shape == expected.value.shape
     assert actual.dtype.name == dtype
     found = actual.astype(np.float64)
-    largest = float(np.finfo(np.float32).max)  # that of bfloat16 is smaller by less than 1 %
+    largest = float(np.finfo(np.float32).max)  # the limit of bfloat16 is smaller by less than 1 %
     overflow = np.isinf(found) & (np.sign(found) == np.sign(expected.value))
     overflow &= expected.magnitude >= 0.99 * largest
-    # Below the smallest normal number, oneDNN may take bfloat16 for 0.
+    # Below the smallest normal number, oneDNN may treat bfloat16 as 0.
     allowed = expected.error + (2.0**-126 if dtype == "bfloat16" else 2.0**-149)
     overflow |= np.isnan(found) & (allowed > largest)
     error = np.where(overflow, 0.0, np.abs(found - expected.value))

@@ -1,4 +1,4 @@
-"""Convolutions of integers computed band by band with the operator behind them: the bits of the
+"""Integer convolutions computed band by band with the operator after them: bit for bit the
 reference, for each number of bands and threads."""
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.native
 @pytest.mark.parametrize(
     ("batch", "size", "channels"), [(1, 7, 1024), (2, 5, 20), (1, 1, 64), (1, 67, 128)]
 )
-def test_products_and_their_requantize_in_bands(
+def test_product_and_its_requantize_are_computed_in_bands(
     each: bool, threads: int, batch: int, size: int, channels: int
 ) -> None:
-    """One band and several, of one length and of two, more threads than rows; a scale for each
-    channel, or one."""
+    """One band and several, of equal or different heights, more threads than rows; one scale or
+    one for each channel."""
     rng = np.random.default_rng(size)
     data = relay.var("x", shape=(batch, 16, size, size), dtype="uint8")
     weight = relay.const(integers(rng, "int8", channels, 16, 1, 1))
@@ -53,7 +53,7 @@ def test_products_and_their_requantize_in_bands(
     assert requantize_op["impl"] == f"in bands of {product_op['name']}"
 
 
-# Windows that reach over bands, images and padding: data, weight, attributes of the convolution.
+# Windows that overlap bands, images and padding: data, weight, attributes of the convolution.
 WINDOWS = {
     "two bands of 3x3": ((1, 5, 65, 65), (33, 5, 3, 3), {"padding": (1, 1)}),
     "two images": ((2, 3, 50, 47), (32, 3, 3, 3), {"strides": (2, 1), "padding": (1, 0, 0, 2)}),

@@ -1,4 +1,4 @@
-"""bfloat16 on DNNL: kernels and Relay modules, against float64 within what rounding explains."""
+"""bfloat16 on DNNL: kernels and Relay modules, within the rounding error of float64 references."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ image, weight, vector = random(2, 16, 8, 8), random(8, 16, 3, 3, seed=1), random
 rows, matrix = random(5, 64, seed=3), random(7, 64, seed=4)
 
 
-def test_bits_in_uint16_are_bfloat16_too() -> None:
+def test_bfloat16_bits_in_uint16_are_accepted() -> None:
     out = np.empty(image.shape, np.uint16)
     assert kernels.relu(image.view(np.uint16), out=out) is not None
     np.testing.assert_array_equal(out.view(BF16), np.maximum(image, BF16.type(0)))
@@ -60,11 +60,11 @@ assert np.isnan(kernels.eltwise("abs", nan).astype(np.float32)).all()
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_without_its_instructions_bfloat16_is_converted_exactly_and_by_no_plain_loop(
+def test_bfloat16_without_its_instructions_is_converted_exactly_and_runs_no_plain_loop(
     threads: str,
 ) -> None:
-    """Products of two numbers of bfloat16 are exact in float32 (if not too small), so that one
-    rounding is left, to the nearest; oneDNN's log names what ran."""
+    """Products of two bfloat16 numbers are exact in float32 (if not too small), so one rounding
+    to the nearest remains; oneDNN's log names the kernels."""
     limits = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ONEDNN_VERBOSE": "1", "OMP_NUM_THREADS": threads}
     done = subprocess.run(
         [sys.executable, "-c", EVERY],
@@ -78,7 +78,7 @@ def test_without_its_instructions_bfloat16_is_converted_exactly_and_by_no_plain_
     assert ran and not [line for line in ran if "bf16" in line or ",ref:any" in line]
 
 
-def test_mixtures_are_refused() -> None:
+def test_bfloat16_mixed_with_float32_is_refused() -> None:
     with pytest.raises(TypeError, match="weight: expected dtype bfloat16, that of data, found flo"):
         kernels.conv2d(image, weight.astype(np.float32))
     with pytest.raises(TypeError, match="out: expected dtype bfloat16"):
@@ -103,7 +103,7 @@ def network(kind: str) -> Expr:
 
 @pytest.mark.parametrize("kind", ["conv", "sum", "batch_norm", "dense"])
 def test_bfloat16_module_is_partitioned_and_runs_within_tolerance(kind: str) -> None:
-    """partition_for_dnnl takes bfloat16 as it takes float32, and the region runs."""
+    """partition_for_dnnl treats bfloat16 as float32, and the region runs."""
     mod = partition_for_dnnl(IRModule.from_expr(network(kind)))
     regions = [f for f in mod.functions.values() if f.attrs.get("Compiler") == "dnnl"]
     assert len(regions) == 1
@@ -116,6 +116,6 @@ def test_bfloat16_module_is_partitioned_and_runs_within_tolerance(kind: str) -> 
     assert got.dtype == BF16
     errors = np.abs(got.astype(np.float64) - wanted.outputs[0])
     assert np.all(errors <= wanted.tolerances[0])
-    # That allows for sums in bfloat16. DNNL sums in float32, so that at most the four results on
-    # the way are rounded, on processors without bfloat16 too.
+    # The tolerance allows for sums in bfloat16. DNNL sums in float32, so at most the four
+    # intermediate results are rounded, also on processors without bfloat16.
     assert errors.max() <= 4 * U * np.abs(wanted.outputs[0]).max()

@@ -1,4 +1,4 @@
-"""Regions as graphs: what is fused into what, and that the result is right."""
+"""Regions compiled to DNNL graphs: which operators are fused, and the results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def function(expr: Expr) -> Function:
 
 
 def ops(expr: Expr) -> list[tuple[Any, ...]]:
-    """For each native operation: kind, number of inputs, its post-ops by algorithm."""
+    """For each native operation: kind, number of inputs, algorithms of its post-ops."""
     graph = dnnl.region_graph(function(expr), "r").graph
     return [
         (op["kind"], len(op["inputs"]), *[p["alg"] for p in op["post_ops"]]) for op in graph["ops"]
@@ -46,7 +46,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def check(expr: Expr) -> native.DnnlRegion:
-    """Run the region on random inputs and hold it to its tolerance."""
+    """Runs the region on random inputs and compares it within its tolerance."""
     func = function(expr)
     inputs = {p: random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)}
     region = dnnl.compile_region(func, "r")
@@ -305,11 +305,11 @@ def test_fusable_chain_compiles_to_the_expected_operations(case: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
-def test_the_region_computes_what_relay_says(case: str) -> None:
+def test_region_computes_the_result_of_relay(case: str) -> None:
     check(CASES[case][0])
 
 
-def test_composites_and_bare_chains_make_the_same_graph() -> None:
+def test_composites_and_bare_chains_compile_to_the_same_graph() -> None:
     expr = relu(nn.conv2d(relu(conv + bias), relay.const(random(5, 8, 1, 1)), channels=5))
     mod = infer_module(IRModule.from_expr(expr))
     merged = MergeComposite(dnnl.pattern_table())(mod)
@@ -322,9 +322,9 @@ def test_composites_and_bare_chains_make_the_same_graph() -> None:
 
 
 @pytest.mark.native
-def test_outputs_are_memory_of_their_own() -> None:
+def test_each_output_has_a_separate_buffer() -> None:
     out = relu(conv)
-    # The same value twice, an input, a moving mean, and a value that is used inside as well.
+    # The same value twice, an input, a moving mean, and a value that is also used inside.
     results = relay.Tuple([out, out, data, norm[1], tanh(out)])
     graph = dnnl.region_graph(function(results), "r").graph
     assert len(set(graph["outputs"])) == 5
@@ -332,7 +332,7 @@ def test_outputs_are_memory_of_their_own() -> None:
 
 
 @pytest.mark.native
-def test_lets_and_functions_inside_a_region() -> None:
+def test_lets_and_functions_inside_a_region_are_compiled() -> None:
     x, p, t = relay.var("x", shape=(3, 5)), relay.var("p", shape=(3, 5)), relay.var("t")
     inner = Function([p], relu(p) + x)
     check(relay.Let(t, tanh(x), relay.Call(inner, [t]) * t))
@@ -355,7 +355,7 @@ def test_unsupported_operator_or_input_raises_build_error_that_names_it() -> Non
 
 @pytest.mark.native
 @pytest.mark.parametrize("count", [64, 65])
-def test_as_many_tensors_are_joined_as_the_runtime_takes(count: int) -> None:
+def test_concatenation_of_more_tensors_than_the_runtime_takes_is_refused(count: int) -> None:
     joined = function(relay.concatenate([relay.tanh(data)] * count, axis=0))
     if count <= MAX_OPERANDS:
         dnnl.compile_region(joined, "r")
@@ -365,7 +365,7 @@ def test_as_many_tensors_are_joined_as_the_runtime_takes(count: int) -> None:
 
 
 @pytest.mark.native
-def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
+def test_region_that_the_runtime_refuses_raises_build_error() -> None:
     nothing = function(relay.Tuple([]))
     with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):
         dnnl.compile_region(nothing, "r")
@@ -375,7 +375,7 @@ def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
 
 
 def heads(axes: int) -> dict[str, Expr]:
-    """Operators on images of `axes` axes, each giving 8 channels."""
+    """Operators on images with `axes` spatial axes, each with 8 output channels."""
     image = relay.var("x", shape=(2, 8, *[7] * axes))
     taps = relay.const(random(8, 8, *[3] * axes))
     around = {"padding": [1] * (2 * axes)}
@@ -398,9 +398,9 @@ FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()
 @pytest.mark.native
 @pytest.mark.parametrize("name", FUSING)
 def test_elementwise_chain_after_an_image_operator_is_fused_into_its_kernel(name: str) -> None:
-    """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN.
+    """tanh(relu(head * one number per channel) + a tensor) is one kernel, as oneDNN reports.
 
-    Behind a transposed convolution, with which oneDNN fuses wrongly, kernels of their own.
+    After a transposed convolution, which oneDNN fuses wrongly, they are separate kernels.
     """
     head = infer_expr(FUSING[name])
     shape = head.checked_type.concrete_shape

@@ -1,4 +1,5 @@
-"""A region as C++: it compiles with the line it shows, and computes what the region computes."""
+"""A region exported as C++: it compiles with the command it shows, and computes the region's
+results."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ pytestmark = [
 
 
 def more_than_fit() -> list[dict[str, Any]]:
-    """Post-ops that one primitive of oneDNN has no room for."""
+    """More post-ops than one oneDNN primitive holds."""
     step = {"kind": "eltwise", "alg": "linear", "alpha": 0.99, "beta": 0.01}
     return [dict(step) for _ in range(MAX_POST_OPS + 3)]
 
 
 def net_of_the_rest() -> tuple[Net, list[int]]:
-    """Operations that no case of code generation has."""
+    """A network of the operations that no case of code generation contains."""
     net = Net()
     data = net.input(2, 4, 5, 6)
     chain = [{"kind": "binary", "alg": "mul", "input": net.const(4, 1, 1)}]
@@ -57,7 +58,8 @@ def net_of_the_rest() -> tuple[Net, list[int]]:
 
 
 def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
-    """A graph of operations that oneDNN 3.2 alone computes wrongly, and inputs for it."""
+    """A graph of operations that oneDNN 3.2 computes wrongly without a workaround, and inputs
+    for it."""
     rng = np.random.default_rng(8)
     tensors: list[dict[str, Any]] = []
     arrays: list[np.ndarray] = []
@@ -153,7 +155,7 @@ def run(library: ctypes.CDLL, graph: dict, inputs: list, constants: list) -> lis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_the_source_computes_what_the_region_does(library: ctypes.CDLL, case: str) -> None:
+def test_cpp_source_computes_the_region_s_results(library: ctypes.CDLL, case: str) -> None:
     func = function(CASES[case][0])
     symbol = f"r{list(CASES).index(case)}"
     made = dnnl.region_graph(func, symbol)
@@ -170,7 +172,7 @@ def number(value: Any) -> Expr:
 
 
 def quantized_chain(layout: str) -> Expr:
-    """Zero points at the border, scales of channels, a bias, a sum of another scale, a clip."""
+    """Zero points at the padding, scales per channel, a bias, a sum with another scale, a clip."""
     rng, zero = np.random.default_rng(3), quantized.zero
     nhwc = layout == "NHWC"
     x = relay.var("x", shape=(2, 7, 6, 8) if nhwc else (2, 8, 7, 6), dtype="uint8")
@@ -192,7 +194,8 @@ def quantized_chain(layout: str) -> Expr:
 
 
 def quantized_dense() -> Expr:
-    """Real numbers in and out; a product between them, and the final cast of TVM's form."""
+    """Real inputs and outputs; an integer product between them, and the final cast of TVM's
+    form."""
     zero = quantized.zero
     x = relay.var("x", shape=(4, 24))
     weight = quantized.integers(np.random.default_rng(4), "int8", 12, 24)
@@ -213,7 +216,9 @@ BFLOAT16 = ["conv", "sum", "batch_norm", "dense"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", QUANTIZED)
-def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) -> None:
+def test_cpp_source_of_quantized_region_computes_the_same_bits(
+    library: ctypes.CDLL, case: str
+) -> None:
     func, rng = quantized.function(QUANTIZED[case]()), np.random.default_rng(1)
     made = dnnl.region_graph(func, case)
     inputs = []
@@ -234,8 +239,10 @@ def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BFLOAT16)
-def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> None:
-    """Intermediate results may be rounded or not, in another way than in the region."""
+def test_cpp_source_of_bfloat16_region_is_within_its_rounding(
+    library: ctypes.CDLL, case: str
+) -> None:
+    """Intermediate results may be rounded at other points than in the region."""
     func = function(bfloat16.network(case))
     made = dnnl.region_graph(func, case)
     inputs = [
@@ -250,7 +257,7 @@ def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> Non
 
 
 @pytest.mark.slow
-def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> None:
+def test_cpp_source_of_operations_that_relay_lacks_equals_reference(library: ctypes.CDLL) -> None:
     net, outputs = net_of_the_rest()
     got = run(library, net.graph, net.arrays["inputs"], net.arrays["constants"])
     for value, output in zip(got, outputs, strict=True):
@@ -258,7 +265,7 @@ def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> N
 
 
 @pytest.mark.slow
-def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.CDLL) -> None:
+def test_cpp_source_avoids_faults_of_onednn_as_the_runtime_does(library: ctypes.CDLL) -> None:
     graph, arrays = faults()
     got = run(library, graph, arrays, [])
     for value, want in zip(got, native.DnnlRegion(graph)(*arrays), strict=True):
@@ -271,7 +278,7 @@ def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.C
     np.testing.assert_array_equal(got[2], arrays[3])
 
 
-def test_it_shows_the_line_that_compiles_it() -> None:
+def test_cpp_source_shows_its_compile_command() -> None:
     region = dnnl.compile_region(function(CASES["bias and activation"][0]), "r")
     source = region.c_source
     first = " ".join(compile_command("region.cc", "region.so"))
@@ -280,12 +287,12 @@ def test_it_shows_the_line_that_compiles_it() -> None:
     assert region.graph["symbol"] == "r"
 
 
-def test_a_package_without_headers_says_so(tmp_path) -> None:
+def test_compile_command_without_headers_raises_build_error(tmp_path) -> None:
     with pytest.raises(BuildError, match="oneDNN's headers are not in"):
         compile_command("a.cc", "a.so", tmp_path)
 
 
-def test_kernels_tell_how_each_operation_runs() -> None:
+def test_kernels_table_shows_how_each_operation_runs() -> None:
     region = dnnl.compile_region(function(CASES["bias and activation"][0]), "r")
     region.set_profiling(True)
     region(random(2, 4, 6, 6))
@@ -293,7 +300,7 @@ def test_kernels_tell_how_each_operation_runs() -> None:
     assert kernel.fused == ("relu",) and kernel.separate == () and kernel.impl
     assert set(kernel.layouts) == {"data", "weight", "bias", "result"}
     assert kernel.time_us is not None and kernel.time_us > 0
-    head, row, *more, foot = str(region.kernels).splitlines()  # cells may take several lines
+    head, row, *more, foot = str(region.kernels).splitlines()  # cells may have several lines
     assert head.split() == ["operation", "kernel", "layouts", "post-ops", "time", "share"]
     assert row.startswith("nn.conv2d_0 ") and "relu" in row and row.endswith("100 %")
     assert kernel.impl.partition(":")[0] in row
@@ -303,14 +310,14 @@ def test_kernels_tell_how_each_operation_runs() -> None:
     assert f"<code>{kernel.impl}</code>" in page and page.count("<tr>") == 2 and "120px" in page
 
 
-def test_kernels_without_times_say_how_to_get_them() -> None:
+def test_kernels_without_times_say_how_to_measure_them() -> None:
     region = dnnl.compile_region(function(CASES["bias and activation"][0]), "r")
     region(random(2, 4, 6, 6))
     assert str(region.kernels).endswith(UNTIMED) and "set_profiling(True)" in UNTIMED
     assert region.kernels.time_us is None and "120px" not in region.kernels._repr_html_()
 
 
-def test_a_oneDNN_that_did_not_come_along_is_linked_where_it_is(tmp_path: Path) -> None:
+def test_onednn_outside_the_package_is_linked_at_its_location(tmp_path: Path) -> None:
     (tmp_path / "_include").mkdir()
     (tmp_path / "_include/dnnl.hpp").touch()
     (tmp_path / "_libs").mkdir()

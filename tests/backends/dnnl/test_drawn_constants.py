@@ -1,7 +1,7 @@
 """Rewrites of the DNNL pipelines, on constants of every shape that broadcasts.
 
-Whatever shape a scale, a bias or a number has: partitioning raises nothing, the result has the type
-that the network had, it computes the same numbers, and so does what is built of it.
+Whatever shape a scale, a bias or a number has: partitioning raises nothing, and the result has the
+network's type and computes its numbers, as does the executable built from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tests.sweeps import some
 
 
 class Constants:
-    """Draws constants: of any shape that broadcasts with another, its own rank or more or less."""
+    """Draws constants of any shape that broadcasts with a given shape, of equal, lower or higher
+    rank."""
 
     def __init__(self, draw: Callable[..., Any]) -> None:
         self.draw = draw
@@ -48,7 +49,7 @@ class Constants:
         return self.full(*sizes)
 
     def number(self, value: float) -> Expr:
-        """A number as a constant of one element; sometimes another number."""
+        """A number as a constant of one element; sometimes a different number."""
         shape = self.of((), (), (), (1,), (1, 1), (1, 1, 1, 1))
         return relay.const(np.full(shape, value * self.of(1, 1, 1, 1, 1.5), np.float32))
 
@@ -57,7 +58,7 @@ class Constants:
         return relay.const(self.rng.integers(low, high, shape).astype(dtype))
 
     def scale(self, channels: int = 0, factor: float = 1.0) -> Expr:
-        """A scale, or one for each channel; a vector of one is a scale, too."""
+        """One scale, or one for each channel; a vector of one element is a scale, too."""
         shape = (channels,) if channels else ()
         return relay.const((factor * self.rng.uniform(0.05, 0.2, shape)).astype(np.float32))
 
@@ -175,7 +176,7 @@ def pooled(draw: Constants) -> Expr:
 
 
 def quantized(draw: Constants) -> Expr:
-    """qnn.conv2d or qnn.dense, a bias, qnn.requantize, and integers or floats after it."""
+    """qnn.conv2d or qnn.dense, a bias, qnn.requantize, then operators on integers or floats."""
     dtype, image = draw.of("uint8", "int8"), draw.of(True, True, False)
     x = relay.var("x", shape=(2, 4, 5, 5) if image else (6, 5), dtype=dtype)
     each = draw.of(True, False)
@@ -208,7 +209,7 @@ def quantized(draw: Constants) -> Expr:
 
 
 def chained(draw: Constants, made: Expr, axis: int) -> Expr:
-    """Up to three operators with constants after a value whose channels are on an axis."""
+    """Up to three operators with constants after a value, for a given channel axis."""
     rank = len(infer_expr(made).checked_type.shape)
     channels = infer_expr(made).checked_type.concrete_shape[axis]
     for _ in range(draw.of(1, 2, 3)):
@@ -269,7 +270,7 @@ def inputs_of(mod: IRModule) -> list[np.ndarray]:
 
 
 def check(mod: IRModule, built: int) -> None:
-    """Each pipeline; that of the number `built` (0, 1 or 2; none for others) is built, too."""
+    """Runs each pipeline; also builds the pipeline number `built` (0, 1 or 2; others: none)."""
     inputs = inputs_of(mod)
     (wanted,) = evaluate(mod, inputs).outputs
     with PassContext(opt_level=3):
@@ -285,7 +286,7 @@ def check(mod: IRModule, built: int) -> None:
 
 
 def check_legalized(mod: IRModule, built: bool) -> None:
-    """TVM's form of quantized chains rounds in float32: one step off, which qnn.add may rescale."""
+    """TVM's legalized form rounds in float32: it may be one step off, which qnn.add may rescale."""
     inputs = inputs_of(mod)
     (wanted,) = evaluate(mod, inputs).outputs
     made = infer_module(partition_as_tvm(mod, legalize_qnn=True))
@@ -300,9 +301,7 @@ def check_legalized(mod: IRModule, built: bool) -> None:
 
 @settings(max_examples=some(30))
 @given(mod=networks(FLOATS), built=st.integers(0, 8))
-def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
-    mod: IRModule, built: int
-) -> None:
+def test_constant_of_any_shape_changes_neither_type_nor_numbers(mod: IRModule, built: int) -> None:
     check(mod, built)
 
 
@@ -325,5 +324,7 @@ def test_scales_and_zero_points_of_any_shape_change_no_number_of_the_legalized_f
 @pytest.mark.slow
 @settings(max_examples=some(500))
 @given(mod=networks((*FLOATS, quantized, quantized)), built=st.integers(0, 5))
-def test_a_constant_of_any_shape_changes_neither_widely(mod: IRModule, built: int) -> None:
+def test_constant_of_any_shape_changes_neither_type_nor_numbers_widely(
+    mod: IRModule, built: int
+) -> None:
     check(mod, built)

@@ -1,4 +1,5 @@
-"""Every partition for DNNL builds and runs: partitioning and code generation ask one function."""
+"""Every partition of a drawn network for DNNL builds and runs: partitioning and code generation
+agree on what is supported."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def partitioned(network: Function, legalized: bool) -> IRModule:
 
 
 def check(mod: IRModule) -> None:
-    """Every region of a partitioned module is compiled and runs."""
+    """Compiles and runs every region of a partitioned module."""
     for gv, function in mod.functions.items():
         if "Compiler" not in function.attrs:
             continue
@@ -80,7 +81,7 @@ def test_partitioned_random_network_builds_and_matches_the_reference_widely(
 
 
 def with_unknown_lengths(network: Function, first_axes: list[bool]) -> Function:
-    """The network with the first lengths of some parameters unknown."""
+    """The network with the first dimensions of some parameters unknown."""
     params: list[Var] = []
     for p, unknown in zip(network.params, first_axes, strict=False):
         shape, dtype = p.type_annotation.shape, p.type_annotation.dtype
@@ -93,11 +94,11 @@ def with_unknown_lengths(network: Function, first_axes: list[bool]) -> Function:
 
 
 def check_unknown(network: Function, first_axes: list[bool]) -> None:
-    """A partition with unknown sizes builds and runs once they are known."""
+    """A partition with unknown sizes builds and runs once the sizes are known."""
     try:
         unknown = with_unknown_lengths(network, first_axes)
     except TypeInferenceError:
-        assume(False)  # of an operator that has no type without them
+        assume(False)  # an operator has no type without the sizes
     types = [p.type_annotation for p in network.params]
     assume(all(0 not in ty.shape for ty in types))  # which the host computes
     check(shaped(partitioned(unknown, False), types))
@@ -108,14 +109,18 @@ UNKNOWN = st.lists(st.sampled_from([True, True, False]), min_size=20, max_size=2
 
 @given(networks(), UNKNOWN)
 @settings(max_examples=some(100), deadline=None, suppress_health_check=list(HealthCheck))
-def test_unknown_lengths_build_and_run(network: Function, first_axes: list[bool]) -> None:
+def test_network_with_unknown_dimensions_builds_and_runs(
+    network: Function, first_axes: list[bool]
+) -> None:
     check_unknown(network, first_axes)
 
 
 @pytest.mark.slow
 @given(networks(), UNKNOWN)
 @settings(max_examples=some(2000), deadline=None, suppress_health_check=list(HealthCheck))
-def test_unknown_lengths_build_and_run_widely(network: Function, first_axes: list[bool]) -> None:
+def test_network_with_unknown_dimensions_builds_and_runs_widely(
+    network: Function, first_axes: list[bool]
+) -> None:
     check_unknown(network, first_axes)
 
 
@@ -127,7 +132,7 @@ VECTORS = [relay.const(np.ones(3, np.float32)) for _ in range(4)]
 
 @pytest.mark.parametrize("low", [0.0, -0.5, -INF, -1e39])
 @pytest.mark.parametrize("high", [0.75, INF, 1e39])
-def test_a_clip_with_infinite_bounds_is_a_kernel(low: float, high: float) -> None:
+def test_clip_with_infinite_bounds_runs_in_a_kernel(low: float, high: float) -> None:
     body = relay.clip(nn.conv2d(DATA, WEIGHT), a_min=low, a_max=high)
     mod = infer_module(IRModule.from_expr(body))
     program = build(dnnl.partition_for_dnnl(mod))
@@ -176,12 +181,12 @@ def test_calls_that_the_runtime_refuses_are_refused_by_the_operator_table(case: 
     "expr",
     [
         nn.relu(DATA),
-        relay.subtract(DATA, DATA),  # computed where it is annotated by hand, and not offered
+        relay.subtract(DATA, DATA),  # computed if annotated by hand, never annotated by DNNL
         relay.erf(DATA),
         relay.clip(DATA, a_min=NAN, a_max=0.0),
     ],
 )
-def test_dnnl_and_its_back_end_give_one_answer(expr: Expr) -> None:
+def test_dnnl_and_its_back_end_give_the_same_reason(expr: Expr) -> None:
     call = infer_expr(expr)
     assert isinstance(call, Call)
     assert dnnl.why_not(call) == backends.get("dnnl").why_not(call)

@@ -1,6 +1,9 @@
-"""No form that DNNL accepts runs on oneDNN's plain loops, which are tens of times slower than its
-kernels and than what LLVM makes. Told by the names of the kernels, on whichever instruction set;
-`benchmarks/fallbacks.py` measures the same forms."""
+"""No call that DNNL accepts runs on oneDNN's plain loops, which are tens of times slower than its
+kernels and than LLVM's code.
+
+The names of the kernels show it, on any instruction set; `benchmarks/fallbacks.py` measures the
+same calls.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def test_no_accepted_form_runs_on_plain_loops(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("instructions", ["SSE41", "AVX2"])
-def test_nor_does_one_on_a_lesser_processor(instructions: str) -> None:
+def test_no_accepted_form_runs_on_plain_loops_on_a_lesser_processor(instructions: str) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "tests.backends.dnnl.forms"],
         capture_output=True, text=True, cwd=ROOT,
@@ -58,7 +61,7 @@ def random(*shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(2, 5, 4, 3), (1, 64, 7, 7), (3, 6, 5), (4, 7), (2, 3, 4, 5, 2)])
 @pytest.mark.parametrize("function", [kernels.softmax, kernels.log_softmax])
-def test_softmax_along_each_axis(function: Any, shape: tuple[int, ...]) -> None:
+def test_softmax_along_each_axis_equals_reference(function: Any, shape: tuple[int, ...]) -> None:
     data = random(*shape)
     for axis in range(-1, len(shape)):
         wide = data.astype(np.float64)
@@ -73,7 +76,7 @@ def test_softmax_along_each_axis(function: Any, shape: tuple[int, ...]) -> None:
 def test_operand_after_a_softmax_is_read_with_its_own_strides(
     axis: int, shape: tuple[int, ...]
 ) -> None:
-    """Also along an axis of one element, whose strides no kernel would have to look at."""
+    """Also along an axis of one element, whose stride a kernel could ignore."""
     x, data, other = relay.var("x", shape=(2, 3, 4, 5)), random(2, 3, 4, 5), random(*shape)
     made = nn.relu(nn.softmax(x, axis=axis) - relay.const(np.float32(0.1))) * relay.const(other)
     function = infer_expr(Function([x], made))
@@ -83,7 +86,7 @@ def test_operand_after_a_softmax_is_read_with_its_own_strides(
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_a_tensor_added_to_a_softmax_along_one_element() -> None:
+def test_tensor_added_to_a_softmax_along_one_element_equals_reference() -> None:
     x, other = relay.var("x", shape=(1, 16)), random(1, 16)
     function = infer_expr(Function([x], nn.softmax(x, axis=0) + relay.const(other)))
     assert isinstance(function, Function)
@@ -93,8 +96,8 @@ def test_a_tensor_added_to_a_softmax_along_one_element() -> None:
 
 @pytest.mark.parametrize("channels", [1, 3, 8, 12, 16, 60, 64])
 @pytest.mark.parametrize("size", [7, 12])
-def test_pools_that_come_first(channels: int, size: int) -> None:
-    """In row-major order oneDNN has no kernel for them; another layout gives the same numbers."""
+def test_pools_that_read_an_input_run_in_a_fast_layout(channels: int, size: int) -> None:
+    """oneDNN has no row-major kernel for them; another layout gives the same numbers."""
     x = relay.var("x", shape=(2, channels, size, size))
     window: dict[str, Any] = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
     data = random(2, channels, size, size)
@@ -139,7 +142,7 @@ def test_pooling_in_planes_equals_pooling_each_window(
 def _window(
     data: np.ndarray, at: tuple[int, ...], window: dict[str, Any]
 ) -> tuple[np.ndarray, int]:
-    """The elements in the window at a place of the result, and how many taps there are."""
+    """The elements in the window at a position of the result, and the number of taps."""
     axes = len(at)
     taps, strides, gaps = (
         np.broadcast_to(window.get(name, 1), axes) for name in ("pool_size", "strides", "dilation")
@@ -153,7 +156,7 @@ def _window(
     return inside.reshape(*data.shape[:2], -1), int(np.prod(taps))
 
 
-def test_a_nan_is_the_largest_element_of_planes() -> None:
+def test_max_pool_in_planes_returns_nan_for_windows_with_a_nan() -> None:
     data = np.zeros((1, 1, 4, 4), np.float32)
     data[0, 0, 0, 1] = np.nan
     assert np.isnan(kernels.max_pool2d(data, 2, strides=2)).tolist() == [
@@ -164,7 +167,9 @@ def test_a_nan_is_the_largest_element_of_planes() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("alg", ["add", "sub", "mul", "div", "max", "min"])
 @pytest.mark.parametrize("other", [(5, 1, 7), (5, 6, 1), (2, 1, 6, 7), (1, 1, 6, 7), (6, 7), (1,)])
-def test_operands_broadcast_along_any_axes(other: tuple[int, ...], alg: str, dtype: Any) -> None:
+def test_operands_that_broadcast_along_any_axes_equal_reference(
+    other: tuple[int, ...], alg: str, dtype: Any
+) -> None:
     a, b = random(2, 5, 6, 7).astype(dtype), random(*other).astype(dtype)
     names = {"sub": "subtract", "mul": "multiply", "div": "divide", "max": "maximum"}
     function = getattr(np, {"min": "minimum", **names}.get(alg, alg))
@@ -179,7 +184,7 @@ def test_operands_broadcast_along_any_axes(other: tuple[int, ...], alg: str, dty
     )
 
 
-def test_a_slow_kernel_is_a_warning_on_the_card() -> None:
+def test_slow_kernel_shows_a_warning_on_the_card() -> None:
     for impl in ("ref:any", "simple_nchw:any", "simple_nhwc:any"):
         assert "warning" in str(OpCard("softmax_0", impl))
         assert "warning" in str(OpCard("conv2d_0", "jit:avx2", separate_impls=("jit:uni", impl)))

@@ -1,4 +1,4 @@
-"""DNNL: partitioning and rewriting as TVM 0.16 does."""
+"""DNNL's partitioning and rewrites give the modules of TVM 0.16."""
 
 from __future__ import annotations
 

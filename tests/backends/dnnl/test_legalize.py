@@ -1,4 +1,4 @@
-"""Legalisations: another form, the same numbers."""
+"""DNNL's legalizations change the form of a network and keep its numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def grouped(groups: int, weight: relay.Expr, **attrs: str) -> relay.Expr:
 
 
 @pytest.mark.parametrize("groups", [2, 8])
-def test_groups_become_an_axis_of_the_weight(groups: int) -> None:
+def test_groups_of_a_convolution_become_an_axis_of_the_weight(groups: int) -> None:
     weight = random(16, 8 // groups, 3, 3)
     before = module(grouped(groups, relay.const(weight)))
     after = LegalizeGroupConv()(before)
@@ -44,8 +44,8 @@ def test_groups_become_an_axis_of_the_weight(groups: int) -> None:
     assert LegalizeGroupConv()(after) is after
 
 
-def test_a_depthwise_weight_by_inputs_gets_its_groups_too() -> None:
-    """Its first axis counts the inputs, the second the outputs made of each."""
+def test_groups_of_a_depthwise_convolution_become_an_axis_of_the_weight() -> None:
+    """The weight's first axis counts the inputs, the second the outputs of each input."""
     weight = random(8, 2, 3, 3)
     before = module(grouped(8, relay.const(weight)))
     after = LegalizeGroupConv()(before)
@@ -65,14 +65,14 @@ TRANSPOSED = {
 
 
 def transposed(layout: str, weight: relay.Expr | None = None) -> relay.Expr:
-    """Two groups of four channels of the data and three of the result."""
+    """Two groups of four input channels and three output channels."""
     weight = relay.const(random(*TRANSPOSED[layout])) if weight is None else weight
     attrs = {"groups": 2, "channels": 6, "kernel_size": (3, 2), "kernel_layout": layout}
     data = relay.var("data", shape=(1, 8, 6, 6))
     return nn.conv2d_transpose(data, weight, strides=(2, 1), output_padding=(1, 0), **attrs)
 
 
-def test_a_transposed_convolution_gets_its_groups_too() -> None:
+def test_groups_of_a_transposed_convolution_become_an_axis_of_the_weight() -> None:
     before = module(transposed("IOHW"))
     after = LegalizeGroupConv()(before)
     weight = relay.reshape(relay.const(random(*TRANSPOSED["IOHW"])), TRANSPOSED["GIOHW"])
@@ -87,7 +87,7 @@ def test_a_transposed_convolution_gets_its_groups_too() -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("layout", TRANSPOSED)
-def test_transposed_weights_of_any_layout(layout: str) -> None:
+def test_transposed_convolution_with_any_weight_layout_keeps_its_numbers(layout: str) -> None:
     pytest.importorskip("tvm")
     mod = module(nn.relu(transposed(layout)))
     cut = dnnl.partition_for_dnnl(mod)
@@ -97,7 +97,7 @@ def test_transposed_weights_of_any_layout(layout: str) -> None:
     program.assert_offloaded()
 
 
-def test_one_group_and_other_layouts_stay() -> None:
+def test_convolution_with_one_group_or_another_layout_is_unchanged() -> None:
     for expr in (
         grouped(1, relay.const(random(16, 8, 3, 3))),
         grouped(2, relay.const(random(3, 3, 4, 16)), kernel_layout="HWIO"),
@@ -110,7 +110,7 @@ def test_one_group_and_other_layouts_stay() -> None:
     assert legalize_group_conv(call.attrs, call.args, types) is None
 
 
-def test_a_weight_in_goihw_is_solved_and_checked() -> None:
+def test_weight_in_goihw_has_an_inferred_and_checked_type() -> None:
     solved = module(grouped(2, relay.var("w"), kernel_layout="GOIHW"))
     assert str(solved["main"].params[1].checked_type) == "Tensor[(2, 8, 4, 3, 3), float32]"
     with pytest.raises(TypeInferenceError, match="must have groups=2 groups, found 4"):
@@ -119,7 +119,7 @@ def test_a_weight_in_goihw_is_solved_and_checked() -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("offload", [True, False])
-def test_it_runs_on_dnnl_and_on_the_host(offload: bool) -> None:
+def test_weight_in_goihw_runs_on_dnnl_and_on_the_host(offload: bool) -> None:
     pytest.importorskip("tvm")
     mod = module(nn.relu(grouped(2, relay.const(random(16, 4, 3, 3)))))
     cut = dnnl.partition_for_dnnl(mod)
@@ -140,7 +140,7 @@ def legalized(expr: relay.Expr) -> relay.Expr | None:
 
 
 @pytest.mark.parametrize("width", [(1, 1, 1, 1), (0, 2, 1, 0)])
-def test_a_pad_goes_into_the_pooling(width: tuple[int, ...]) -> None:
+def test_pad_before_pooling_becomes_its_padding(width: tuple[int, ...]) -> None:
     top, bottom, left, right = width
     expr = pooled(((0, 0), (0, 0), (top, bottom), (left, right)), strides=(2, 2))
     new = legalized(expr)

@@ -1,4 +1,4 @@
-"""The table of faults in native/README.md is what its probe finds in the oneDNN that runs here."""
+"""The table of faults in native/README.md agrees with its probe of the oneDNN that runs here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLD = re.compile(r"^(yes|no) +(.+)$", re.M)
 @pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_the_probe_finds_the_faults_of_the_table(tmp_path: Path) -> None:
+def test_probe_finds_the_faults_of_the_table(tmp_path: Path) -> None:
     program = tmp_path / "onednn_faults"
     line = compile_command(str(ROOT / "native/probes/onednn_faults.cc"), str(program))
     subprocess.run([word for word in line if word not in ("-shared", "-O2")], check=True)

@@ -1,4 +1,4 @@
-"""Which calls and chains DNNL supports, and why it refuses others."""
+"""The calls and chains that DNNL supports, and the reasons why it refuses others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def typed(expr: Expr) -> Call:
 
 
 def composites(expr: Expr) -> list[str]:
-    """The names of the functions that MergeComposite makes of an expression."""
+    """The names of the functions that MergeComposite forms in an expression."""
     merged = MergeComposite(dnnl.pattern_table())(infer_module(IRModule.from_expr(expr)))
     return [
         str(node.attrs["Composite"])
@@ -57,7 +57,7 @@ ACTIVATIONS = {
 }
 
 
-def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
+def test_pattern_table_has_tvm_s_names_in_tvm_s_order() -> None:
     table = get_pattern_table("dnnl")
     assert table is not None
     names = [name for name, *_ in table]
@@ -70,11 +70,13 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
     assert names[-1] == "dnnl.concatenate"
     assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7 + 1
-    assert "dnnl.conv2d" not in names  # an operator alone is not a chain
+    assert "dnnl.conv2d" not in names  # a single operator is not a chain
 
 
 @pytest.mark.parametrize("word", ACTIVATIONS)
-def test_every_activation_after_conv2d_and_dense_with_and_without_bias(word: str) -> None:
+def test_every_activation_after_conv2d_and_dense_with_and_without_bias_is_matched(
+    word: str,
+) -> None:
     after = ACTIVATIONS[word]
     assert composites(after(conv + bias)) == [f"dnnl.conv2d_bias_{word}"]
     assert composites(after(conv)) == [f"dnnl.conv2d_{word}"]
@@ -82,14 +84,14 @@ def test_every_activation_after_conv2d_and_dense_with_and_without_bias(word: str
     assert composites(after(dense)) == [f"dnnl.dense_{word}"]
 
 
-def test_a_bias_may_be_added_from_the_left_or_by_bias_add() -> None:
+def test_bias_added_from_the_left_or_by_bias_add_is_matched() -> None:
     vector = relay.var("vector", shape=(6,))
     assert composites(bias + conv) == ["dnnl.conv2d_bias"]
     assert composites(nn.relu(nn.bias_add(conv, vector))) == ["dnnl.conv2d_bias_relu"]
     assert composites(nn.bias_add(dense, relay.var("b", shape=(3,)))) == ["dnnl.dense_bias"]
 
 
-def test_a_sum_after_the_bias() -> None:
+def test_sum_after_the_bias_is_matched() -> None:
     residual = relay.var("residual", shape=(1, 6, 8, 8))
     assert composites(nn.relu(conv + bias + residual)) == ["dnnl.conv2d_bias_sum_relu"]
     assert composites(residual + (conv + bias)) == ["dnnl.conv2d_bias_sum"]
@@ -98,8 +100,8 @@ def test_a_sum_after_the_bias() -> None:
     assert composites(conv + bias + bias) == ["dnnl.conv2d_bias"]
 
 
-def test_chain_is_found_if_the_other_summand_is_a_sum() -> None:
-    """The operand with the chain's root is the chain, for any operands of a sum."""
+def test_chain_is_matched_if_the_other_summand_is_a_sum() -> None:
+    """The operand that contains the chain's root is the chain, whatever the other operand is."""
     vector = relay.var("b", shape=(3,))
     other = relay.var("p", shape=(2, 3)) + relay.var("q", shape=(2, 3))
     for total in (other + (dense + vector), (dense + vector) + other, other + (vector + dense)):
@@ -110,7 +112,7 @@ def test_chain_is_found_if_the_other_summand_is_a_sum() -> None:
 
 
 def test_activation_with_a_different_number_is_not_offloaded() -> None:
-    """MergeComposite's pattern has wildcards for numbers; the check reads them."""
+    """MergeComposite's pattern has wildcards for numbers; the check compares them."""
     almost = conv * (relay.erf(conv / relay.const(2.0)) + relay.const(1.0)) * relay.const(0.5)
     assert composites(almost) == []
     chain = next(c for c in chains() if c.name == "dnnl.conv2d_gelu")
@@ -138,7 +140,7 @@ def test_hard_swish_with_another_number_or_dtype_is_refused() -> None:
     assert composites(double * (relay.clip(double + three, 0.0, 6.0) / six)) == []
 
 
-def test_a_number_that_adds_axes_is_refused() -> None:
+def test_activation_whose_number_adds_axes_is_refused() -> None:
     """oneDNN's activations keep the shape of their operand."""
     half = relay.const(np.full((1, 1, 1), 0.5, "float32"))
     gelu = dense * (relay.erf(dense / relay.const(2**0.5)) + relay.const(1.0)) * half
@@ -155,13 +157,13 @@ def test_addition_that_is_not_a_bias_is_refused_with_the_reason(shape: tuple[int
     assert "what is added is not a bias" in str(chain.why_not(added))
 
 
-def test_bias_shapes() -> None:
+def test_bias_shapes_are_recognized() -> None:
     assert is_bias_shape((6, 1, 1), (1, 6, 8, 8)) and is_bias_shape((1, 6, 1, 1), (1, 6, 8, 8))
     assert is_bias_shape((3,), (2, 3)) and is_bias_shape((1, 3), (2, 3))
     assert not is_bias_shape((6,), (1, 6, 8, 8)) and not is_bias_shape((2, 1), (2, 3))
 
 
-def test_a_chain_of_another_dtype_is_refused() -> None:
+def test_chain_with_another_dtype_is_refused() -> None:
     double = relay.var("d", shape=(1, 4, 8, 8), dtype="float64")
     kernel = relay.var("k", shape=(6, 4, 3, 3), dtype="float64")
     assert composites(nn.relu(nn.conv2d(double, kernel))) == []
@@ -169,7 +171,7 @@ def test_a_chain_of_another_dtype_is_refused() -> None:
     assert composites(nn.relu(weight_first)) == []
 
 
-def test_any_order_of_axes_is_supported() -> None:
+def test_conv_and_pool_in_any_layout_are_supported() -> None:
     last = nn.conv2d(
         relay.var("n", shape=(1, 8, 8, 4)), relay.var("k", shape=(3, 3, 4, 6)),
         data_layout="NHWC", kernel_layout="HWIO",
@@ -201,7 +203,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_predicates_refuse_what_the_runtime_cannot_do(case: str) -> None:
+def test_calls_that_the_runtime_cannot_compute_are_refused(case: str) -> None:
     expr, reason = REFUSED[case]
     call = typed(expr)
     assert reason in str(why_not(call))
@@ -215,7 +217,7 @@ def test_batch_norm_along_another_axis_is_refused() -> None:
     assert "along axis 1" in str(why_not(call))
 
 
-def test_annotate_target_annotates_what_the_predicates_accept() -> None:
+def test_annotate_target_annotates_exactly_the_supported_calls() -> None:
     ok = nn.relu(data)
     mod = infer_module(IRModule.from_expr(relay.op.builder(Op.get("erf"))(ok)))
     compilers = {
@@ -231,7 +233,7 @@ def test_operators_that_tvm_leaves_to_the_host_are_not_annotated() -> None:
         assert not OPERATORS[name].offered
 
 
-def test_the_pipeline_is_registered() -> None:
+def test_dnnl_pipeline_is_registered() -> None:
     assert [p.name for p in named_pipeline("dnnl")] == [
         "InferType", "SimplifyInference", "FoldConstant", "FoldScaleAxis", "MergeComposite",
         "AnnotateTarget", "MergeCompilerRegions", "PartitionGraph",
@@ -244,7 +246,7 @@ def _block(x: Expr) -> Expr:
 
 
 def _joined(fields: list[Expr], axis: int = 1) -> IRModule:
-    """A convolution of what is joined."""
+    """A convolution of a concatenation."""
     whole = relay.concatenate(relay.Tuple(fields), axis=axis)
     channels = 4 * len(fields) if axis == 1 else 4
     kernel = relay.const(np.ones((2, channels, 1, 1), "float32"))
@@ -268,7 +270,9 @@ JOINED: dict[str, list[Expr]] = {
 
 @pytest.mark.parametrize("fields", JOINED.values(), ids=JOINED)
 @pytest.mark.parametrize("axis", [1, 2])
-def test_what_dnnl_computes_is_joined_in_its_region(fields: list[Expr], axis: int) -> None:
+def test_concatenation_of_tensors_that_dnnl_computes_is_in_its_region(
+    fields: list[Expr], axis: int
+) -> None:
     mod = _joined(fields, axis)
     cut = dnnl.partition_for_dnnl(mod)
     assert not any(c.is_op("concatenate") for c in post_order(cut["main"]) if isinstance(c, Call))
@@ -282,7 +286,9 @@ def test_what_dnnl_computes_is_joined_in_its_region(fields: list[Expr], axis: in
 
 
 @pytest.mark.parametrize("fields", [[data, data], [on_host, data], [on_host, on_host]])
-def test_what_dnnl_computes_nothing_of_stays_where_it_is(fields: list[Expr]) -> None:
+def test_concatenation_of_tensors_that_dnnl_does_not_compute_stays_on_the_host(
+    fields: list[Expr],
+) -> None:
     cut = dnnl.partition_for_dnnl(_joined(fields))
     assert any(c.is_op("concatenate") for c in post_order(cut["main"]) if isinstance(c, Call))
     (found,) = (e for e in byoc_lab.explain(_joined(fields), "dnnl") if e.name == "concatenate")

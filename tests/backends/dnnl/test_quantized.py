@@ -1,4 +1,4 @@
-"""Quantized regions: bit for bit the results of Relay's own operators, for any numbers."""
+"""Quantized regions compute the results of Relay's own operators bit for bit, for any numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
 
 
 def check(expr: Expr, seed: int = 0) -> dict[str, Any]:
-    """The region equals the reference, bit for bit; its graph."""
+    """Asserts that the region equals the reference bit for bit; returns its graph."""
     func, rng = function(expr), np.random.default_rng(seed)
     inputs = []
     for p in func.params:
@@ -137,13 +137,13 @@ def chains(draw: st.DrawFn, sums: bool = True) -> Expr:
 @pytest.mark.native
 @given(chains(), st.integers(0, 100))
 @settings(max_examples=some(60), deadline=None)
-def test_chains_are_exact(expr: Expr, seed: int) -> None:
+def test_quantized_chains_are_exact(expr: Expr, seed: int) -> None:
     check(expr, seed)
 
 
 @given(chains())
 @settings(max_examples=some(20), deadline=None)
-def test_every_chain_is_one_composite(expr: Expr) -> None:
+def test_every_quantized_chain_is_one_composite(expr: Expr) -> None:
     mod = infer_module(IRModule.from_expr(expr))
     merged = MergeComposite(dnnl.pattern_table())(mod)
     found = [
@@ -169,7 +169,7 @@ def small_conv(seed: int = 0, **given: Any) -> Call:
 
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
-def test_single_operators_are_exact(dtype: str) -> None:
+def test_single_quantized_operators_are_exact(dtype: str) -> None:
     reals = relay.var("r", shape=(3, 40))
     vector = relay.const(np.linspace(0.1, 2, 40).astype(np.float32))
     check(qnn.quantize(reals, number(0.5), zero(7), out_dtype=dtype))
@@ -184,8 +184,8 @@ def test_single_operators_are_exact(dtype: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("channels", [3, 700, 2500])
-def test_scales_along_the_last_axis(channels: int) -> None:
-    """Rows shorter and longer than the loops over them; elements for several threads."""
+def test_scales_along_the_last_axis_are_exact(channels: int) -> None:
+    """Rows shorter and longer than the kernel's loops; enough elements for several threads."""
     shape = (20_000 // channels, channels)
     vector = relay.const(np.linspace(0.001, 0.9, channels).astype(np.float32))
     check(qnn.quantize(relay.var("r", shape=shape), vector, zero(2), axis=1, out_dtype="int8"))
@@ -199,8 +199,8 @@ def test_scales_along_the_last_axis(channels: int) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("point", [0, 7, -(2**31), 2**31 - 1])
 @pytest.mark.parametrize("dtype", ["int8", "int32"])
-def test_ends_of_the_ranges(point: int, dtype: str) -> None:
-    """The largest numbers, zero points beyond the result's range, ratios from tiny to large."""
+def test_quantized_operators_at_the_ends_of_the_ranges_are_exact(point: int, dtype: str) -> None:
+    """The largest numbers, zero points outside the result's range, ratios from tiny to large."""
     ends = [-(2**31), 2**31 - 1, 2**30, -1, 0, 1, 2, 3, -2, -3, 255]
     data = relay.const(np.array(ends, np.int32))
     for ratio in (2.0**-70, 2.0**-33, 0.3, 1 - 2.0**-24, 1.0, 1.5):
@@ -216,7 +216,7 @@ def test_ends_of_the_ranges(point: int, dtype: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("rounding", ["TONEAREST", "TOEVEN"])
-def test_quantize_rounds_halves(rounding: str) -> None:
+def test_quantize_rounds_halves_as_specified(rounding: str) -> None:
     halves = np.arange(-300, 300, dtype=np.float32) / 2
     data = np.concatenate([halves, np.nextafter(halves, 1e9), np.nextafter(halves, -1e9)])
     data = np.append(data, np.float32([np.inf, -np.inf, 3e38, -3e38]))
@@ -234,7 +234,8 @@ def test_quantize_rounds_halves(rounding: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST", "TOEVEN"])
 def test_requantize_rounds_exact_halves_as_specified(rounding: str) -> None:
-    """Ratios of a half and a quarter: every second and fourth number is exactly between two."""
+    """Ratios of a half and a quarter: every second or fourth number is exactly between two
+    integers."""
     data = np.arange(-2000, 2000, dtype=np.int32)
     for ratio in (0.5, 0.25, 0.75):
         got = kernels.requantize(data, ratio, 0, 1.0, 0, rounding=rounding, dtype="int32")
@@ -247,7 +248,8 @@ def test_requantize_rounds_exact_halves_as_specified(rounding: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("scale", [0.5, 0.25, 1 / 3, 0.003, 0.0001, 2.0**-20, 0.9999999, 1.5])
 def test_requantize_is_exact_near_halves(scale: float) -> None:
-    """Fast arithmetic decides where it may: each sum that small results come from, and its bits."""
+    """Fast arithmetic is used only where it is certain: each sum with a small result, and its
+    neighbours."""
     x = np.concatenate([np.arange(-70_000, 70_000), np.linspace(-(2**31), 2**31 - 1, 9_999)])
     x = x.astype(np.int32).reshape(1, -1)
     var = relay.var("x", shape=x.shape, dtype="int32")
@@ -260,7 +262,7 @@ def test_requantize_is_exact_near_halves(scale: float) -> None:
 
 
 @pytest.mark.native
-def test_sums_beyond_what_float32_holds_are_exact() -> None:
+def test_sums_beyond_float32_precision_are_exact() -> None:
     """512 * 3 * 3 products of 255 and 127: an odd number of 28 bits."""
     data = np.full((1, 512, 3, 3), 255, np.uint8)
     weight = np.full((16, 512, 3, 3), 127, np.int8)
@@ -273,7 +275,7 @@ def test_sums_beyond_what_float32_holds_are_exact() -> None:
 
 
 @pytest.mark.native
-def test_mixtures_that_the_runtime_cannot_take() -> None:
+def test_quantized_calls_with_operands_the_runtime_cannot_take_are_refused() -> None:
     data, weight = np.zeros((1, 4, 3, 3), np.uint8), np.zeros((4, 4, 1, 1), np.int8)
     for pair, message in (
         ((data, weight.astype(np.float32)), "weight: expected dtype int8.*found float32"),
@@ -289,11 +291,11 @@ def test_mixtures_that_the_runtime_cannot_take() -> None:
 
 
 @pytest.mark.native
-def test_the_form_of_tvm_s_legalization() -> None:
-    """float32 behind the product, a cast at the end: it takes the fraction away, as Relay's."""
+def test_chain_legalized_by_tvm_is_one_composite_and_exact() -> None:
+    """float32 after the product, then a cast, which truncates as Relay's does."""
     rng = np.random.default_rng(3)
     bias = relay.const(rng.standard_normal((8, 1, 1)).astype(np.float32) * 9)
-    point = zero()  # the pattern wants one node for both, as TVM's does
+    point = zero()  # the pattern needs one node for both, as TVM's does
     product = small_conv(input_zero_point=point, kernel_zero_point=point)
     real = relay.cast(product, dtype="float32") + bias
     real = relay.clip(real * number(2.0**-7), a_min=0, a_max=255) * number(0.5)
@@ -306,7 +308,7 @@ def test_the_form_of_tvm_s_legalization() -> None:
     before, wanted = evaluate(function(real), inputs).value, evaluate(func, inputs).value
     (got,) = dnnl.compile_region(merged["main"], "r")(*inputs)
     assert got.dtype == np.uint8
-    settled = np.abs(before - np.round(before)) > 1e-4  # elsewhere float32 may say either
+    settled = np.abs(before - np.round(before)) > 1e-4  # otherwise float32 may give either result
     assert settled.mean() > 0.5 and before.min() >= 0 and before.max() < 256
     np.testing.assert_array_equal(got[settled], wanted[settled])
     assert np.abs(got.astype(int) - wanted).max() <= 1
@@ -314,8 +316,8 @@ def test_the_form_of_tvm_s_legalization() -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
-def test_a_cast_to_integers_truncates(dtype: str) -> None:
-    """Towards zero on both sides of it."""
+def test_cast_to_integers_truncates(dtype: str) -> None:
+    """Positive and negative numbers are truncated towards zero."""
     limits = np.iinfo(dtype)
     ends = [max(limits.min, -(2**20)), min(limits.max, 2**20)]
     data = np.linspace(*ends, 1001, dtype=np.float32)
@@ -327,7 +329,7 @@ def test_a_cast_to_integers_truncates(dtype: str) -> None:
 
 
 def configured(rounding: str = "None") -> Function:
-    """A change of scale and a sum that meet halves."""
+    """A change of scale and a sum, both with exact halves."""
     x, y = (relay.var(n, shape=(1000,), dtype="int32") for n in "xy")
     ends = (number(1), zero(3), number(4), zero(1))
     moved = qnn.requantize(x, *ends, rounding=rounding, out_dtype="int32")
@@ -342,9 +344,9 @@ Y32 = X32[::-1].copy() * 3
 @pytest.mark.native
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 @pytest.mark.parametrize("own", ["None", "UPWARD", "TONEAREST"])
-def test_regions_round_as_they_are_configured_to(rounding: str, own: str) -> None:
-    """As the reference does, and what TVM's lowering makes of the operators (whose form is
-    compared with TVM itself in tests/parity)."""
+def test_regions_round_as_configured(rounding: str, own: str) -> None:
+    """As the reference does, and as TVM's lowering of the operators does (tests/parity compares
+    its form with TVM)."""
     func = configured(own)
     with qnn.requantize_config(rounding=rounding):
         lowered = qnn_transform.CanonicalizeOps()(infer_module(IRModule.from_expr(func)))
@@ -360,7 +362,7 @@ def test_regions_round_as_they_are_configured_to(rounding: str, own: str) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 def test_requantize_with_other_arithmetic_stays_on_the_host(dtype: str, rounding: str) -> None:
-    """DNNL's arithmetic is that of integers."""
+    """DNNL requantizes with integer arithmetic only."""
     func = configured()
     with qnn.requantize_config(rounding=rounding, compute_dtype=dtype):
         for call in (func.body, func.body.args[0]):
@@ -399,7 +401,7 @@ def test_unsupported_quantized_calls_are_refused_with_the_reason() -> None:
 
 
 @pytest.mark.native
-def test_a_graph_without_conversions_between_convolutions() -> None:
+def test_integers_between_convolutions_are_not_converted() -> None:
     first = qnn.requantize(small_conv(), number(1), zero(), number(90), zero(3), out_dtype="uint8")
     weight = relay.const(integers(np.random.default_rng(1), "int8", 16, 8, 3, 3))
     second = qnn.conv2d(first, weight, zero(3), zero(), number(1), number(1), kernel_size=(3, 3),

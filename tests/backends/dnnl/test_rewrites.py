@@ -1,4 +1,5 @@
-"""Rewrites that bring networks into the forms DNNL has kernels for, and regions that do not pay."""
+"""Rewrites into forms that DNNL has kernels for, and removal of regions that cost more than they
+save."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def normalised(
 
 @pytest.mark.parametrize("spelled", ["power", "variance", "rsqrt"])
 @pytest.mark.parametrize("epsilon", [1e-5, 1e-6])
-def test_a_spelled_layer_norm_becomes_one_operator(spelled: str, epsilon: float) -> None:
+def test_decomposed_layer_norm_becomes_one_operator(spelled: str, epsilon: float) -> None:
     before = module(normalised(epsilon=epsilon, spelled=spelled))
     after = rewrite_layer_norm(before)
     wanted = nn.layer_norm(tokens, gamma, beta, epsilon=epsilon)
@@ -81,7 +82,7 @@ def gelu(x: Expr) -> Expr:
 
 
 @pytest.mark.parametrize("activation", [lambda x: x, gelu], ids=["bias", "gelu"])
-def test_a_reshape_moves_behind_what_dense_can_fuse(activation) -> None:
+def test_reshape_is_moved_after_the_operators_that_dense_can_fuse(activation) -> None:
     before = module(activation(beta + relay.reshape(product, (2, 7, 16))))
     wanted = module(relay.reshape(activation(beta + product), (2, 7, 16)))
     after = rewrite_dense_bias_gelu_reshape_last(before)
@@ -92,13 +93,13 @@ def test_a_reshape_moves_behind_what_dense_can_fuse(activation) -> None:
     assert composite == ("dnnl.dense_bias_gelu" if activation is gelu else "dnnl.dense_bias")
 
 
-def test_a_reshape_stays_where_the_bias_fits_only_its_result() -> None:
+def test_reshape_stays_if_the_bias_fits_only_its_result() -> None:
     other = relay.const(random(7, 1))
     before = module(other + relay.reshape(product, (2, 7, 16)))
     assert structural_equal(rewrite_dense_bias_gelu_reshape_last(before), before)
 
 
-def test_the_rewrites_can_be_traced() -> None:
+def test_rewrites_are_traced() -> None:
     features = nn.dense(relay.reshape(normalised(), (14, 16)), relay.const(random(16, 16)))
     body = relay.reshape(features, (2, 7, 16))
     trace = byoc_lab.trace(module(gelu(beta + body)), "partition_for_dnnl")
@@ -117,7 +118,7 @@ def regions(mod: IRModule) -> list[str]:
     return [gv.name_hint for gv in mod.get_global_vars() if gv.name_hint != "main"]
 
 
-def test_a_region_of_light_operators_goes_back_to_the_host() -> None:
+def test_region_of_cheap_operators_is_returned_to_the_host() -> None:
     left = relay.erf(nn.relu(convolved))
     light = relay.erf(relay.exp(left) * relay.tanh(left))
     mod = module(relay.Tuple([light, left]))
@@ -136,12 +137,12 @@ def test_a_region_of_light_operators_goes_back_to_the_host() -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_the_only_region_stays() -> None:
+def test_only_region_is_kept() -> None:
     mod = dnnl.partition_for_dnnl(module(relay.exp(nn.relu(image))))
     assert len(regions(mod)) == 1
 
 
-def test_layer_norms_behind_each_other_are_all_found() -> None:
+def test_consecutive_layer_norms_are_all_found() -> None:
     twice = module(bind(normalised(spelled="rsqrt"), {tokens: normalised()}))
     after = rewrite_layer_norm(twice)
     outer = after["main"].body

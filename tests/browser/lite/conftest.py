@@ -1,4 +1,4 @@
-"""The laboratory in one file, built once, and opened once in each process."""
+"""Fixtures: the laboratory in one file, built once, and opened once in each process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Places of the fixtures: the WHERE of the module that has the tests, or PLACES."""
+    """Parametrizes fixtures with the browsers in the test module's WHERE, or in PLACES by
+    default."""
     where = metafunc.config.getoption("--where", None)
     for fixture, places in getattr(metafunc.module, "WHERE", PLACES).items():
         if fixture in metafunc.fixturenames:
@@ -49,10 +50,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _built(_: Path) -> str:
-    """The reason why it cannot be built, or ""."""
+    """The reason why the page cannot be built, or ""."""
     try:
         build()
-    except subprocess.CalledProcessError as error:  # pip and npm fetch the ingredients
+    except subprocess.CalledProcessError as error:  # pip and npm download the ingredients
         return str(error)
     return ""
 
@@ -88,8 +89,11 @@ Tab = Callable[[], Laboratory]
 def opened(
     request: pytest.FixtureRequest, browser: str, one_file: Path, site: str
 ) -> Iterator[Tab]:
-    """Opens tabs of one window, in a browser from a place such as "chromium-file" or
-    "firefox-http"; at the end, no tab may have shown an error or asked for more than the page."""
+    """Opens tabs of one window, in a browser and protocol such as "chromium-file" or
+    "firefox-http".
+
+    At the end, no tab may have shown an error or requested anything besides the page.
+    """
     kind, _, place = browser.partition("-")
     downloads = None
     if kind == "firefox":
@@ -119,14 +123,14 @@ def opened(
 
 @pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Laboratory]:
-    """One page for all tests: to start Python takes most of the time."""
+    """One page for all tests, because starting Python takes most of the time."""
     with opened(request, request.param, one_file, site) as tab:
         yield tab()
 
 
 @pytest.fixture
 def tab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Tab]:
-    """Opens tabs of a new window, elsewhere than `lab`."""
+    """Opens tabs of a new window, not `lab`'s."""
     with opened(request, request.param, one_file, site) as tab:
         yield tab
 

@@ -1,4 +1,4 @@
-"""The opened page of the laboratory in one file."""
+"""The opened page of the laboratory in one file: shows articles, runs cells, saves files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-SECONDS = 60_000  # ms; a machine with other work to do needs ten times as long as an idle one
+SECONDS = 60_000  # ms; a busy machine needs ten times as long as an idle one
 POLL = 50  # ms
 PART = ".part"
 """The suffix of a download that is not complete."""
@@ -33,12 +33,12 @@ class Laboratory:
         return bool(self.page.context.browser.browser_type.name == "chromium")
 
     def show(self, name: str) -> None:
-        """Show what an address names."""
+        """Shows the article that an address names."""
         self.page.evaluate("(hash) => { location.hash = hash }", name)
 
     def open(self, name: str) -> None:
-        """Show an article as it is in the course, and wait for Python: other tests have typed into
-        the page, too."""
+        """Shows an article with its original code, which earlier tests may have changed, and
+        waits for Python."""
         self.show(name)
         expect(self.page.locator("body")).to_have_attribute("data-article", name.partition("/")[0])
         if (button := self.page.locator("#reset")).is_visible():
@@ -46,18 +46,18 @@ class Laboratory:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until Python has nothing to do."""
+        """Waits until Python is idle."""
         expect(self.page.locator("body")).to_have_attribute("data-python", "ready")
 
     def cell(self, words: str) -> Any:
-        """The cell of the article that is shown whose code has these words."""
+        """The cell, in the shown article, whose code contains these words."""
         found = self.page.locator("article:visible .cell", has_text=words).first
         article = self.page.locator("body").get_attribute("data-article")
         place = f'[data-cell="{found.get_attribute("data-cell")}"]'
         return self.page.locator(f'article[id="{article}"] {place}')
 
     def write(self, cell: Any, source: str) -> None:
-        """Type over the code of a cell."""
+        """Replaces the code of a cell by typing."""
         code = cell.locator(".cm-content")
         code.click()
         self.page.keyboard.press("ControlOrMeta+a")
@@ -84,13 +84,13 @@ class Laboratory:
         raise TimeoutError(f"{button} saved no file in {self.downloads}")
 
     def paint(self, scheme: str) -> None:
-        """Show the page in "light" or "dark": by the system's setting where the browser has it."""
+        """Shows the page in "light" or "dark"; uses the system's setting if the browser has it."""
         self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         if self.page.evaluate(THEME) != scheme:
             self.page.locator("#theme").click()
         assert self.page.evaluate(THEME) == scheme
 
     def narrow(self) -> None:
-        """Make the page as wide as that of a small laptop, on which nothing may be cut off."""
+        """Makes the page as wide as a small laptop's screen, on which nothing may be cut off."""
         self.page.set_viewport_size({"width": NARROW, "height": 768})
         assert self.page.evaluate("() => document.documentElement.scrollWidth") <= NARROW

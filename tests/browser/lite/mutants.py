@@ -1,4 +1,4 @@
-"""Changed solutions: programs that differ from the solution of an exercise in one place."""
+"""Mutants of solutions: programs that differ from the solution of an exercise by one change."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Change = Callable[[], None]
 
 
 def mutants(name: str, count: int) -> list[str]:
-    """Up to `count` changed solutions of an exercise, the same ones in every run."""
+    """Up to `count` mutants of an exercise's solution, the same in every run."""
     text = source(name)
     places = range(len(_changes(ast.parse(text))))
     found = dict.fromkeys(_changed(text, place) for place in places)
-    found.pop(ast.unparse(ast.parse(text)), None)  # some changes undo themselves
+    found.pop(ast.unparse(ast.parse(text)), None)  # some changes have no effect on the text
     return random.Random(name).sample(list(found), min(count, len(found)))
 
 
@@ -38,7 +38,7 @@ def _changed(text: str, place: int) -> str:
 
 
 def _changes(tree: ast.Module) -> list[Change]:
-    """All single changes of a program; each is to be made in a fresh tree."""
+    """All single changes of a program; apply each to a fresh tree."""
     return [change for node in ast.walk(tree) for change in _of(node)]
 
 

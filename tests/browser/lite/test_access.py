@@ -1,4 +1,4 @@
-"""axe finds nothing on any kind of screen of the laboratory in one file, light and dark."""
+"""The laboratory in one file: axe finds nothing on any kind of screen, light and dark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tutorial(lab: Laboratory) -> None:
 
 
 def exercise(lab: Laboratory) -> None:
-    """An exercise with a verdict and hints."""
+    """An exercise with a result and hints."""
     lab.open(EXERCISE)
     first, *_ = solution(EXERCISE).WRONG
     lab.write(lab.page.locator(f'[data-cell="{EXERCISE}-answer"]'), wrong_source(EXERCISE, first))
@@ -90,9 +90,11 @@ SCREENS = (tutorial, exercise, error, playground, glossary, licences, source)
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.__name__)
-def test_axe_finds_nothing(lab: Laboratory, screen: Callable[[Laboratory], None]) -> None:
-    """Articles that are not shown have 98 % of the elements and take as much of axe's time; they
-    are apart, but for the first screen."""
+def test_axe_finds_nothing_on_each_kind_of_screen(
+    lab: Laboratory, screen: Callable[[Laboratory], None]
+) -> None:
+    """Other articles are removed for the check, except on the first screen: they have 98 % of
+    the elements, and axe would check them each time."""
     screen(lab)
     lab.settle()
     lab.page.evaluate(DETACH)
@@ -103,7 +105,7 @@ def test_axe_finds_nothing(lab: Laboratory, screen: Callable[[Laboratory], None]
 
 
 def test_axe_finds_nothing_in_the_first_screen(tab: Tab) -> None:
-    """Nor between it and the articles that are not shown, such as an `id` that both have."""
+    """Also checks conflicts with articles that are not shown, such as a duplicate `id`."""
     lab = tab()
     expect(lab.page.locator("#play-shown .byl[data-ready]")).to_be_visible()
     expect_no_violations(lab)

@@ -1,4 +1,5 @@
-"""Cells of the laboratory in one file, from disk, without a network: Python runs in the page."""
+"""Cells of the laboratory in one file, opened from disk, without a network: Python runs in the
+page."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_edited_cell_runs_and_is_kept(lab: Laboratory) -> None:
     assert lab.page.evaluate(key, "byoc_lab/02_reading_relay/02-02") == "print(6 * 7)\n1 / 0"
 
 
-def test_code_that_is_replaced_loses_its_outputs(lab: Laboratory) -> None:
+def test_replaced_code_loses_its_outputs(lab: Laboratory) -> None:
     lab.open("02_reading_relay")
     cell = lab.page.locator("article:visible .cell").first
     lab.write(cell, "1 / 0")
@@ -165,7 +166,7 @@ def test_endless_cell_is_interrupted_and_the_next_one_runs(lab: Laboratory) -> N
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     expect(cell.locator(".error")).to_contain_text("Interrupted")
     lab.settle()
-    seen = "open('seen', 'a').write('x') and len(open('seen').read())"  # files are gone too
+    seen = "open('seen', 'a').write('x') and len(open('seen').read())"  # its files are gone too
     code = "from byoc_lab.lessons import cases\nimport byoc_lab\nprint('kept' in globals())\n"
     lab.write(cell, f"{code}print({seen})\nbyoc_lab.lint(cases.get('nested-partition').module())")
     lab.run(cell)
@@ -186,7 +187,7 @@ def test_a_hundred_cells_leave_memory_bounded(lab: Laboratory) -> None:
 
 
 def memory(lab: Laboratory, cell: Any, runs: int) -> dict[str, float]:
-    """The bytes that the page and Python use after a cell was run some times."""
+    """The bytes that the page and Python use after a cell has run several times."""
     for _ in range(runs):
         lab.run(cell)
         expect(cell).to_have_attribute("data-state", "done")
@@ -196,7 +197,7 @@ def memory(lab: Laboratory, cell: Any, runs: int) -> dict[str, float]:
 
 
 def used(lab: Laboratory) -> float:
-    """The bytes of the page's objects; in Firefox, which does not say, of its elements."""
+    """The bytes of the page's objects; in Firefox, which does not report them, of its elements."""
     if not lab.is_chromium:
         return ELEMENT * float(lab.page.locator("*").count())
     devtools = lab.page.context.new_cdp_session(lab.page)
@@ -239,7 +240,7 @@ print([name for name in ("cc", "gcc", "clang") if shutil.which(name)])
 """
 
 
-def test_page_has_none_of_what_its_documentation_says_that_it_lacks(lab: Laboratory) -> None:
+def test_page_lacks_everything_that_its_documentation_says_it_lacks(lab: Laboratory) -> None:
     said = " ".join((DOCS / "lite.md").read_text(encoding="utf-8").split())
     assert "The page has no C compiler, no apache-tvm, no ONNX and no PyTorch." in said
     assert "There are no threads, no processes and no network" in said
@@ -260,9 +261,7 @@ def test_cell_that_needs_a_compiler_says_so_and_shows_its_stored_output(lab: Lab
     expect(cell.locator(".missing + .shown")).to_contain_text("output")
 
 
-def test_shown_html_cannot_run_scripts_and_an_upload_runs_nothing(
-    lab: Laboratory, tmp_path: Path
-) -> None:
+def test_shown_html_and_uploads_run_no_scripts(lab: Laboratory, tmp_path: Path) -> None:
     lab.open("05_patterns_order_names")
     cell = lab.cell("import")
     hostile = (
@@ -294,7 +293,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_notebook_changes_nothing_and_is_refused_in_words(
+def test_hostile_notebook_changes_nothing_and_is_refused_with_a_message(
     lab: Laboratory, tmp_path: Path, name: str
 ) -> None:
     lab.open("05_patterns_order_names")
@@ -309,7 +308,7 @@ def test_hostile_notebook_changes_nothing_and_is_refused_in_words(
     assert cell.locator(".cm-content").inner_text() == before
 
 
-def test_download_is_a_notebook_with_what_was_typed_and_shown(lab: Laboratory) -> None:
+def test_downloaded_notebook_has_the_typed_code_and_the_outputs(lab: Laboratory) -> None:
     lab.open("06_why_was_it_not_offloaded")
     cell = lab.cell("import numpy")
     lab.write(cell, "print('kept')")

@@ -1,4 +1,4 @@
-"""The documentation in the page: its cells print what is stored below them."""
+"""The documentation in the page: its cells print the stored outputs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ RUNNING = [page for page in documentation(linked_sources()) if code_of(page)]
 
 
 def opened(lab: Laboratory, page: Source) -> list[Any]:
-    """The cells of a page, after all were run in a new Python."""
+    """The cells of a page, after all of them ran in a new Python."""
     lab.show(page.name)
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     lab.settle()
     cells = lab.page.locator("article:visible .cell")
     for code, cell in zip(code_of(page), cells.all(), strict=True):
-        expect(cell.locator(".stream")).to_have_count(len(code["outputs"]))  # the stored one
+        expect(cell.locator(".stream")).to_have_count(len(code["outputs"]))  # the stored output
     lab.page.get_by_role("button", name="Run all").click()
     waiting = lab.page.locator("article:visible .cell[data-state=waiting]")
     expect(waiting).to_have_count(0, timeout=PATIENCE)
@@ -51,13 +51,13 @@ def opened(lab: Laboratory, page: Source) -> list[Any]:
     [p if p.name in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in RUNNING],
     ids=lambda page: page.name,
 )
-def test_cells_of_a_page_print_what_is_stored(lab: Laboratory, page: Source) -> None:
+def test_cells_of_a_page_print_the_stored_outputs(lab: Laboratory, page: Source) -> None:
     cells = opened(lab, page)
     checker = doctest.OutputChecker()
     ran = 0
     for code, cell in zip(code_of(page), cells, strict=True):
         if cell.get_attribute("data-state") != "done":
-            break  # what follows a cell that cannot run here is not run
+            break  # cells after one that cannot run here are not run
         ran += 1
         printed = "".join(cell.locator(".stream.stdout").all_text_contents()).strip("\n")
         stored = "".join(output["text"] for output in code["outputs"]).strip("\n")
@@ -74,7 +74,7 @@ def test_cell_that_cannot_run_in_a_browser_shows_its_stored_output(lab: Laborato
     expect(cell.locator(".stream")).to_contain_text("no global function is registered as")
 
 
-def test_rewrite_of_a_pass_leads_to_the_line_that_makes_it(lab: Laboratory) -> None:
+def test_rewrite_of_a_pass_links_to_the_line_that_makes_it(lab: Laboratory) -> None:
     lab.open("docs-reference-passes")
     link = lab.page.locator("li", has_text="to product").get_by_role("link")
     file, _, number = (link.text_content() or "").rpartition(":")
@@ -91,7 +91,7 @@ def test_rewrite_of_a_pass_leads_to_the_line_that_makes_it(lab: Laboratory) -> N
     expect(link).to_be_visible()
 
 
-def test_source_that_is_not_in_the_page_is_refused_in_words(lab: Laboratory) -> None:
+def test_source_that_is_missing_in_the_page_is_refused_with_a_message(lab: Laboratory) -> None:
     for place in ("source", "source/constructor/1", "source/byoc_lab/none.py/1e9"):
         lab.show(place)
         expect(lab.page.locator("#source pre")).to_have_text("This page has no such file.\n")

@@ -1,4 +1,4 @@
-"""Exercises in the page: progress, handing in, and the verdicts of native Python."""
+"""Exercises in the page: progress, handing in, and the same results as native Python."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ WORDED = ("AttributeError", "IndexError", "KeyError", "NameError", "TypeError", 
 
 
 def verdicts(name: str, count: int) -> str:
-    """Code that prints the verdicts on the solution with each seed and on the known wrong answers,
-    then on `count` changed solutions with one seed after the other, as JSON."""
+    """Code that prints, as JSON, the results for the solution with each seed, for the known
+    wrong answers, and for `count` mutants of the solution."""
     judged = [(source(name), seed) for seed in range(SEEDS)]
     judged += [(wrong_source(name, key), 0) for key in solution(name).WRONG]
     judged += [(text, number % SEEDS) for number, text in enumerate(mutants(name, count))]
@@ -56,7 +56,7 @@ print(json.dumps(found))
 """
 
 
-def test_changed_solutions_are_many_and_differ_from_the_solution() -> None:
+def test_mutants_are_many_and_differ_from_the_solution() -> None:
     found = {name: mutants(name, MUTANTS) for name in JUDGED}
     assert sum(map(len, found.values())) >= 200
     assert all(len(set(texts)) == len(texts) for texts in found.values())
@@ -64,7 +64,7 @@ def test_changed_solutions_are_many_and_differ_from_the_solution() -> None:
 
 
 def in_page(lab: Laboratory, code: str) -> list[Any]:
-    """What code prints as JSON, in the page."""
+    """The JSON that code prints in the page, decoded."""
     lab.open("00_start_here")
     cell = lab.page.locator("article:visible .cell").first
     lab.write(cell, code)
@@ -82,8 +82,8 @@ def natively(code: str, capsys: pytest.CaptureFixture[str]) -> list[Any]:
 
 
 def without_words(found: Any) -> str:
-    """Verdicts without what Python itself says of an error, which changes with its version, and
-    without addresses of objects."""
+    """Results without Python's own error texts, which differ between versions, and without
+    object addresses."""
     said = rf"\b({'|'.join(WORDED)}): [^\"\\]*| at 0x[0-9a-f]+"
     return re.sub(said, r"\1", json.dumps(found, indent=1))
 
@@ -91,7 +91,7 @@ def without_words(found: Any) -> str:
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in JUDGED]
 )
-def test_verdicts_are_those_of_native_python(
+def test_results_in_the_page_equal_those_of_native_python(
     lab: Laboratory, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     code = verdicts(name, MUTANTS if lab.is_chromium else 0)
@@ -111,7 +111,7 @@ def answer(lab: Laboratory, name: str, text: str) -> None:
     expect(judged).to_have_attribute("data-state", "done")
 
 
-def test_passed_exercise_is_counted_and_graded_from_the_file_that_is_handed_in(
+def test_passed_exercise_is_counted_and_graded_from_the_submitted_file(
     lab: Laboratory, tmp_path: Path
 ) -> None:
     counted = lab.page.locator("#group-exercises .small")
@@ -143,7 +143,7 @@ def test_passed_exercise_is_counted_and_graded_from_the_file_that_is_handed_in(
     assert 0 <= float(row["annotate-diamond"]) < 10
 
 
-def test_answer_is_handed_in_after_a_reload(tab: Tab) -> None:
+def test_answer_is_submitted_after_a_reload(tab: Tab) -> None:
     lab = tab()
     lab.show("write-a-predicate")
     lab.write(lab.page.locator('[data-cell="write-a-predicate-answer"]'), "answer = 1")

@@ -1,4 +1,5 @@
-"""The laboratory in one file by keyboard alone: everything is reached, seen and left again."""
+"""The laboratory in one file by keyboard alone: the focus reaches and leaves every element,
+visibly."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ FEWEST, MOST = 60, 600
 
 
 def walk(lab: Laboratory) -> dict[str, Any]:
-    """Go through the page by Tab from its first place, after Escape in editors."""
+    """Moves through the page by Tab from its first element, with Escape to leave editors."""
     page = lab.page
     page.locator(".home").focus()
     page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")  # a focus that a key has set is drawn
+    page.keyboard.press("Shift+Tab")  # a focus set by a key is drawn
     page.evaluate(PLACES.read_text(encoding="utf-8"))
     page.evaluate("() => places.step()")
     for _ in range(MOST):
@@ -40,8 +41,8 @@ def walk(lab: Laboratory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["playground", "03_annotating_by_hand"])
-def test_tab_reaches_everything_and_shows_where_it_is(tab: Tab, name: str) -> None:
-    lab = tab()  # a new window has the focus, without which no place is drawn as focused
+def test_tab_reaches_everything_and_shows_the_focus(tab: Tab, name: str) -> None:
+    lab = tab()  # browsers draw the focus only in a focused window, as a new one is
     lab.open(name)
     if name == "playground":
         lab.page.locator("#play-case").select_option("nested-partition")

@@ -1,9 +1,9 @@
-"""Notebooks in the page: their cells show what they show in a Jupyter kernel.
+"""Notebooks in the page: their cells show the outputs that they show in a Jupyter kernel.
 
-Compared are, output by output: the text; the kind, which is a live widget, a figure, HTML or text
-alone; and the words of HTML, so that no table is lost. Not compared are the drawings of widgets,
-which one front end makes in both, the pixels of figures, which are SVG here and PNG in Jupyter, and
-the HTML that Jupyter keeps beside a widget for use without a kernel.
+Compared for each output: the text; the kind (live widget, figure, HTML or text); and the words of
+HTML, so that no table is lost. Not compared: drawings of widgets, which one front end makes in
+both; pixels of figures, which are SVG here and PNG in Jupyter; and the HTML that Jupyter keeps
+beside a widget for use without a kernel.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ PATIENCE = 300_000  # ms for all cells of a notebook
 
 
 def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
-    """The code cells of a notebook after all were run in a new Python, from the file that it is
-    downloaded as."""
+    """The code cells of a notebook, from its downloaded file, after all ran in a new Python."""
     lab.open(name)
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     lab.settle()
@@ -49,7 +48,7 @@ def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
 
 
 def shown_natively(factory: pytest.TempPathFactory, path: Path) -> list[Any]:
-    """The code cells of a notebook that ran in Jupyter; once for all browsers."""
+    """The code cells of a notebook that ran in Jupyter; computed once for all browsers."""
 
     def run(folder: Path) -> list[Any]:
         hidden = folder / "hidden"
@@ -71,9 +70,9 @@ def kind_of(output: Any) -> str:
 
 
 def kinds(outputs: list[Any], live: list[bool] | None = None) -> list[str]:
-    """How a cell displays its objects; a progress line that has ended displays nothing.
+    """The kinds of output of a cell; a progress line that has ended displays nothing.
 
-    live: of a cell of the page, which are widgets there.
+    live: for a cell of the page, which are widgets there.
     """
     displayed = [o for o in outputs if "data" in o and any(o.data.values())]
     are_widgets = [False] * len(displayed) if live is None else live
@@ -84,7 +83,7 @@ def kinds(outputs: list[Any], live: list[bool] | None = None) -> list[str]:
 
 
 class Words(HTMLParser):
-    """The words of HTML, without styles and scripts."""
+    """Collects the words of HTML, without styles and scripts."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -103,7 +102,7 @@ def words_of_html(outputs: list[Any]) -> list[str]:
 
 
 def without_repeated(outputs: list[Any]) -> list[Any]:
-    """Outputs of Jupyter without the HTML that repeats a widget for use without a kernel."""
+    """Outputs of Jupyter without the HTML copy of a widget for use without a kernel."""
     texts = [output.get("data", {}).get("text/plain") for output in outputs]
     repeated = {n + 1 for n, text in enumerate(texts[:-1]) if text and text == texts[n + 1]}
     return [output for n, output in enumerate(outputs) if n not in repeated]
@@ -114,7 +113,7 @@ def without_repeated(outputs: list[Any]) -> list[Any]:
     [p if p.stem in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
-def test_notebook_shows_in_the_page_what_it_shows_in_jupyter(
+def test_notebook_shows_in_the_page_the_outputs_of_jupyter(
     lab: Laboratory, tmp_path_factory: pytest.TempPathFactory, path: Path
 ) -> None:
     found = shown_in_page(lab, path.stem)
@@ -124,7 +123,7 @@ def test_notebook_shows_in_the_page_what_it_shows_in_jupyter(
         assert not [o for o in theirs.outputs if o.output_type == "error"], theirs.source
         wanted = without_repeated(ours.outputs)
         lines, shown = lines_of(wanted), lines_of(theirs.outputs)
-        if NEEDS.search(ours.source):  # what is stored follows
+        if NEEDS.search(ours.source):  # the stored output follows
             shown = shown[: len(lines)]
         else:
             assert kinds(theirs.outputs, live[number]) == kinds(wanted), theirs.source

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 
 def link(value: Any) -> str:
-    """The part of an address for an input, as link.js writes it."""
+    """The part of an address that encodes an input, as link.js writes it."""
     return encoded(json.dumps(value).encode())
 
 
@@ -37,7 +37,7 @@ def shown(lab: Laboratory) -> Any:
 
 
 def expect_passes(lab: Laboratory, *names: str) -> None:
-    """Wait until these passes are shown: a link is read a moment after it comes."""
+    """Waits until these passes are shown, because a link is read after a delay."""
     expect(lab.page.locator("#play-passes li")).to_have_text([*names])
 
 
@@ -72,7 +72,7 @@ def test_case_shows_its_finding_fix_and_passes(lab: Laboratory) -> None:
     expect_passes(lab, "PartitionGraph")
 
 
-def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> None:
+def test_address_with_an_input_shows_it_and_runs_nothing(lab: Laboratory) -> None:
     lab.open("playground")
     lab.page.locator("#play-case").select_option("let-bound-calls")
     expect(shown(lab)).to_contain_text("BYL004")
@@ -81,7 +81,7 @@ def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> No
     first = lab.page.url
     lab.page.locator("#play-case").select_option("nested-partition")
     expect(shown(lab)).to_contain_text("BYL001")
-    expect(lab.page).not_to_have_url(first)  # the address follows a moment later
+    expect(lab.page).not_to_have_url(first)  # the address is updated after a delay
     lab.show(address)
     expect(lab.page.locator("#play-said")).to_contain_text("Nothing has run yet")
     expect(shown(lab).locator(":scope > *")).to_have_count(0)
@@ -90,7 +90,7 @@ def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> No
     expect(shown(lab)).to_contain_text("BYL004")
 
 
-def test_results_of_an_earlier_input_do_not_appear_beside_that_of_an_address(
+def test_results_of_an_earlier_input_disappear_when_an_address_brings_another(
     lab: Laboratory,
 ) -> None:
     lab.open("playground")
@@ -116,7 +116,7 @@ def test_link_of_a_case_shows_the_parts_of_native_python(lab: Laboratory, name: 
         expect(shown(lab)).to_contain_text(code)
 
 
-def test_link_of_python_reads_what_the_page_writes(lab: Laboratory) -> None:
+def test_link_written_by_python_is_read_by_the_page(lab: Laboratory) -> None:
     given = {**SAMPLE, "passes": ["InferType"], "message": "é"}
     lab.open(f"playground/{link(given)}")
     expect_passes(lab, "InferType")
@@ -147,7 +147,7 @@ def test_hostile_link_changes_nothing(lab: Laboratory, name: str) -> None:
     expect(lab.page.locator("#play-said")).to_contain_text("Nothing has run yet")
     before = lab.page.locator("#play-texts").inner_text()
     lab.show(f"playground/{HOSTILE[name]}")
-    if name != "not an address":  # it is read as no address, which shows the playground as it is
+    if name != "not an address":  # shows the playground without an input
         expect(lab.page.locator("#play-said")).to_contain_text("no input that can be read")
     assert lab.page.locator("#play-texts").inner_text() == before
     expect(shown(lab).locator(":scope > *")).to_have_count(0)
@@ -164,7 +164,7 @@ def test_input_that_is_markup_stays_text(lab: Laboratory) -> None:
     assert "Playground" in lab.page.title()
 
 
-def test_pattern_table_is_python_that_runs_on_demand(lab: Laboratory) -> None:
+def test_pattern_table_is_python_code_that_runs_on_demand(lab: Laboratory) -> None:
     table = (
         "from byoc_lab.relay.dataflow_pattern import is_op, wildcard\n"
         "conv2d = is_op('nn.conv2d')(wildcard(), wildcard())\n"
@@ -201,7 +201,7 @@ def test_passes_are_moved_removed_and_inserted_by_keyboard(lab: Laboratory) -> N
     expect(stages).not_to_contain_text("PartitionGraph")
 
 
-def test_era_runs_the_passes_of_that_time(lab: Laboratory) -> None:
+def test_era_runs_the_passes_of_that_tvm_version(lab: Laboratory) -> None:
     lab.open("playground")
     lab.page.locator("#play-case").select_option("nested-partition")
     lab.settle()

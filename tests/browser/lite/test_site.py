@@ -1,4 +1,4 @@
-"""The page over HTTP in Chromium and from disk in Firefox: opening, reloading, and two tabs."""
+"""Opening, reloading and two tabs: over HTTP in Chromium, and from disk in Firefox."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_case_shows_its_finding_and_fix(tab: Tab) -> None:
     expect(shown.locator(":scope > h2")).to_have_text(["Step by step", "Findings", "Fix"])
 
 
-def test_tabs_have_their_own_python_and_a_reload_keeps_what_was_typed(tab: Tab) -> None:
+def test_tabs_have_separate_pythons_and_a_reload_keeps_typed_code(tab: Tab) -> None:
     tabs = [tab(), tab()]
     for number, each in enumerate(tabs):
         each.open("02_reading_relay")

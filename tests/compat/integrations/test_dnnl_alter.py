@@ -1,4 +1,4 @@
-"""Laying convolutions out as oneDNN likes them: the names of tvm.relay.op.contrib.dnnl."""
+"""`tvm.relay.op.contrib.dnnl`: conversion of convolutions to the layouts that oneDNN prefers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.relay import IRModule, Op
 from byoc_lab.run.reference import evaluate
 
 
-def test_layouts_in_onednns_letters():
+def test_onednn_layout_tags_become_relay_layouts():
     assert dnnl.tag2layout("aBcd8b", conv_type="Conv2D") == "NCHW8c"
     assert dnnl.tag2layout("ABcd16b16a", True, "Conv2D") == "OIHW16i16o"
     assert dnnl.tag2layout("Abcde8a", True, "Conv2DTranspose") == "GOIHW8g"
@@ -80,7 +80,7 @@ def altered(body):
 
 
 @pytest.mark.parametrize("body", [conv2d(), conv2d(groups=32), conv2d_transpose(), pooled()])
-def test_a_network_in_onednns_layouts_computes_the_same(body):
+def test_network_in_onednn_layouts_computes_the_same(body):
     before, after = altered(body)
     assert "layout_transform" in str(after)
     x = np.random.default_rng(2).uniform(-1, 1, (1, 32, 8, 8)).astype("float32")
@@ -89,7 +89,7 @@ def test_a_network_in_onednns_layouts_computes_the_same(body):
 
 
 @pytest.mark.parametrize("body", [conv2d(), conv2d(groups=32), pooled()])
-def test_regions_in_blocks_are_fused_as_those_without(body):
+def test_regions_in_blocked_layouts_are_fused_like_plain_ones(body):
     before, after = altered(body)
     region = compile_region(after["main"], "blocks")
     kinds = [op["kind"] for op in region_graph(after["main"], "blocks").graph["ops"]]
@@ -107,8 +107,8 @@ def test_layout_for_which_tvm_aborts_stays_unchanged():
 
 
 @pytest.mark.parametrize("body", [conv2d(), conv2d(groups=32), pooled()])
-def test_partitioned_in_onednns_layouts(body):
-    """As TVM's integration does it: one region again, of the same numbers."""
+def test_partition_with_onednn_layouts_keeps_one_region_and_its_numbers(body):
+    """The order of passes is that of TVM's integration."""
     mod = InferType()(IRModule.from_expr(body))
     plain, altered = (partition_for_dnnl(mod, alter_layout=alter) for alter in (False, True))
     assert "layout_transform" in str(altered) and "layout_transform" not in str(plain)
@@ -121,8 +121,7 @@ def test_partitioned_in_onednns_layouts(body):
     assert [card.ran_on for card in program.cards()] == ["dnnl"]
 
 
-def test_layouts_of_others_are_kept():
-    """An operator that DNNL has no function for keeps its registered function."""
+def test_registered_layout_function_is_kept_for_operators_that_dnnl_does_not_alter():
     asked = []
     with TempOpAttr("nn.relu", "FTVMAlterOpLayout", lambda *args: asked.append(args)):
         AlterConvLayout()(InferType()(IRModule.from_expr(conv2d())))

@@ -1,4 +1,4 @@
-"""TVM's form of quantized chains: within one of Relay's numbers, and one kernel of DNNL."""
+"""TVM's legalized form of quantized chains: results within one of Relay's, and one DNNL kernel."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_chain_that_the_legalized_form_cannot_express_is_left_alone(form: dict[s
 
 
 @pytest.mark.parametrize("legalized", [False, True])
-def test_partitioning_has_that_form_where_a_pass_before_it_makes_it(legalized: bool) -> None:
+def test_partitioning_after_the_legalization_keeps_the_legalized_form(legalized: bool) -> None:
     before = chain("NHWC", point=5, summed=True)
     passes = [LegalizeQnn(), FoldConstant()] if legalized else []
     parted = dnnl.partition_for_dnnl(before, before_cutting=passes)

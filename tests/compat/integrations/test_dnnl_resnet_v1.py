@@ -1,4 +1,5 @@
-"""The strides of ResNet v1's stages, moved into the block before: the same numbers from less."""
+"""`rewrite_resnetv1` moves the strides of ResNet v1's stages into the previous block: equal
+results, less work."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def stages(
     size: tuple[int, int] = (7, 6),
     read_twice: bool = False,
 ) -> IRModule:
-    """The last block of a stage and the first of the next; `bias`: the shape of the second's."""
+    """The last block of a stage and the first block of the next; `bias`: the bias shape of the
+    second."""
     last = layout == "NHWC"
 
     def conv(n: int, x: Expr, inputs: int, channels: int, kernel: int) -> Expr:
@@ -58,7 +60,9 @@ def strides_of(mod: IRModule) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("size", [(7, 6), (8, 9)])
-def test_the_same_numbers_from_less(layout: str, size: tuple[int, int]) -> None:
+def test_rewritten_stages_compute_the_same_with_smaller_convolutions(
+    layout: str, size: tuple[int, int]
+) -> None:
     before = stages(layout, size=size)
     after = rewrite_resnetv1(before)
     assert strides_of(before)[3] == (2, 2)
@@ -87,7 +91,7 @@ def test_stages_that_the_rewrite_would_change_numerically_are_left_alone(
     assert structural_equal(rewrite_resnetv1(before), before)
 
 
-def test_the_rewrite_is_told_as_events() -> None:
+def test_rewrite_is_reported_as_an_event() -> None:
     trace = byoc_lab.trace(stages(), ["RewriteResNetV1"])
     check_replay(trace)
     assert [e.rule for stage in trace for e in stage.events] == ["ResNetV1Rewrite"]

@@ -1,4 +1,4 @@
-"""AttrCvt, Renamer and the lookup of operators."""
+"""`AttrCvt`, `Renamer` and `get_relay_op`: attributes and operators for importers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _attrs(convert: Any, **attrs: Any) -> Any:
 @pytest.mark.parametrize(
     "name", ["add", "relu", "conv2d", "nn.conv2d", "resize2d", "image.resize2d"]
 )
-def test_operators_are_found_where_importers_look(name: str) -> None:
+def test_get_relay_op_finds_operators_of_every_namespace(name: str) -> None:
     assert callable(get_relay_op(name))
 
 
@@ -30,7 +30,7 @@ def test_operator_that_relay_lacks_raises_unsupported_name_error() -> None:
             get_relay_op(name)
 
 
-def test_transforms_rename_fill_and_change() -> None:
+def test_attr_cvt_renames_fills_in_and_converts_attributes() -> None:
     convert = AttrCvt(
         "lrn",
         transforms={"n": "size", "a": ("alpha", 0.5), "b": ("beta", 1.0, lambda v: v * 2)},
@@ -40,7 +40,7 @@ def test_transforms_rename_fill_and_change() -> None:
     assert (found.size, found.alpha, found.beta, found.bias) == (3, 0.5, 0.5, 3)
 
 
-def test_a_function_chooses_the_operator() -> None:
+def test_attr_cvt_may_choose_the_operator_by_a_function() -> None:
     convert = AttrCvt(lambda attrs: "max_pool2d" if len(attrs["pool_size"]) == 2 else "max_pool1d")
     assert convert([X], {"pool_size": (2, 2)}).op.name == "nn.max_pool2d"
 
@@ -54,6 +54,6 @@ def test_refused_attributes_raise_errors_that_name_them() -> None:
         AttrCvt("lrn", transforms={"n": "size"})([X], {"n": None})
 
 
-def test_renamer_and_names() -> None:
+def test_renamer_renames_an_operator_and_get_name_returns_the_name() -> None:
     assert Renamer("add")([X, X], {"tvm_custom": 1}).op.name == "add"
     assert get_name(X) == "x" and get_name(relay.const(1)) == ""

@@ -1,4 +1,4 @@
-"""Expressions that importers build, against PyTorch and NumPy."""
+"""Helpers that importers build expressions with, compared with PyTorch and NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _inputs() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_cells_are_those_of_pytorch(kind: str, backwards: bool) -> None:
+def test_recurrent_cells_equal_those_of_pytorch(kind: str, backwards: bool) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     torch.manual_seed(0)
     net = getattr(torch.nn, kind)(WIDTH, STATE)
@@ -49,7 +49,7 @@ def test_cells_are_those_of_pytorch(kind: str, backwards: bool) -> None:
     np.testing.assert_allclose(_value(last[0], x=x), wanted[-1], rtol=1e-5, atol=1e-6)
 
 
-def test_a_gru_keeps_its_state_behind_the_end_of_a_sequence() -> None:
+def test_gru_keeps_its_state_after_the_end_of_a_sequence() -> None:
     random = np.random.RandomState(1)
     w, r = (random.uniform(-1, 1, (3 * STATE, n)).astype("float32") for n in (WIDTH, STATE))
     x, steps = _inputs()
@@ -65,7 +65,7 @@ def test_a_gru_keeps_its_state_behind_the_end_of_a_sequence() -> None:
 
 @pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize(("size", "stride", "kernel"), [(5, 2, 3), (6, 2, 3), (7, 1, 4), (6, 3, 2)])
-def test_autopad_makes_as_many_windows_as_strides(
+def test_autopad_gives_one_window_per_stride(
     size: int, stride: int, kernel: int, mode: str
 ) -> None:
     x = relay.var("x", shape=(1, 1, size))
@@ -108,7 +108,7 @@ def test_importers_resolve_variables_to_their_parameters() -> None:
     assert common.infer_value_simulated(w * relay.const(0.0), {}).numpy().tolist() == [0, 0]
 
 
-def test_unbind_needs_an_axis_of_known_length() -> None:
+def test_unbind_of_an_invalid_or_unknown_axis_raises_an_error() -> None:
     with pytest.raises(AttributeError, match="axis 3"):
         common.unbind(relay.var("x", shape=(2, 3)), axis=3)
     with pytest.raises(ValueError, match="must be static"):

@@ -1,4 +1,4 @@
-"""`while_loop`: a loop that counts, evaluated by the reference."""
+"""`while_loop`: a counting loop, evaluated by the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.relay import IRModule
 from byoc_lab.run.reference import evaluate
 
 
-def test_a_loop_runs_until_its_condition_is_false() -> None:
+def test_while_loop_runs_until_its_condition_is_false() -> None:
     count, total = relay.var("count", "int32"), relay.var("total", shape=(2,))
     loop = relay.loops.while_loop(
         lambda n, _: relay.less(n, relay.const(3)),

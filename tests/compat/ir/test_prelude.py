@@ -1,4 +1,4 @@
-"""The standard data types and functions: types as in TVM 0.16, and results."""
+"""The prelude: data types and functions have TVM 0.16's types and the expected results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.compat.ir.prelude import Prelude
 from byoc_lab.errors import UnknownNameError, UnsupportedNameError
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
-# What TVM 0.16 infers for its own.
+# Inferred by TVM 0.16 for its own prelude.
 TYPES = """
 id          fn [A](A) -> A
 compose     fn [A, B, C](fn (B) -> C, fn (A) -> B) -> fn (A) -> C
@@ -79,13 +79,13 @@ def prelude() -> Prelude:
 
 
 @pytest.mark.parametrize("line", TYPES.strip().splitlines())
-def test_types_are_those_of_tvm(prelude: Prelude, line: str) -> None:
+def test_prelude_types_equal_those_of_tvm(prelude: Prelude, line: str) -> None:
     name, expected = line.split(maxsplit=1)
     assert str(prelude.mod[name].checked_type) == expected
 
 
 def python(value):
-    """A value as Python's lists, tuples and numbers."""
+    """Converts a value to Python's lists, tuples and numbers."""
     if isinstance(value, tuple):
         return tuple(map(python, value))
     if not isinstance(value, ConstructorValue):
@@ -104,7 +104,7 @@ def test_prelude_programs_return_the_expected_values(prelude: Prelude, program: 
     assert python(evaluate(mod).value) == RESULTS[program]
 
 
-def test_functions_are_attributes_to_be_called(prelude: Prelude) -> None:
+def test_prelude_functions_can_be_called_as_attributes(prelude: Prelude) -> None:
     _, cons, nil = prelude.mod.get_type("List")
     total = prelude.sum(cons(relay.const(2), cons(relay.const(3), nil())))
     mod = prelude.mod.copy()
@@ -112,7 +112,7 @@ def test_functions_are_attributes_to_be_called(prelude: Prelude) -> None:
     assert evaluate(mod).value == 5
 
 
-def test_importing_twice_changes_nothing(prelude: Prelude) -> None:
+def test_importing_the_prelude_twice_changes_nothing(prelude: Prelude) -> None:
     mod = prelude.mod.copy()
     before = dict(mod.functions)
     mod.import_from_std("prelude.rly")
@@ -120,19 +120,19 @@ def test_importing_twice_changes_nothing(prelude: Prelude) -> None:
     assert mod.functions == before
 
 
-def test_an_unknown_file_is_named_with_those_there_are() -> None:
+def test_unknown_standard_file_error_lists_the_files() -> None:
     with pytest.raises(UnknownNameError, match=r"'arrays.rly' .* core.rly, prelude.rly"):
         relay.IRModule().import_from_std("arrays.rly")
     with pytest.raises(UnknownNameError, match=r"'\.\./module.py'"):
         relay.IRModule().import_from_std("../module.py")
 
 
-def test_gradients_are_refused_where_they_are_used() -> None:
+def test_gradients_of_the_prelude_are_refused_with_advice() -> None:
     with pytest.raises(UnknownNameError, match=r"no file 'gradient\.rly'.*train in the framework"):
         relay.IRModule().import_from_std("gradient.rly")
 
 
-def test_arrays_of_tensors_of_any_rank_are_refused_with_those_that_exist() -> None:
+def test_tensor_arrays_of_any_rank_are_refused_with_the_supported_ones() -> None:
     prelude = Prelude()
     assert not hasattr(prelude, "get_global_var")
     with pytest.raises(UnsupportedNameError, match=r"get_global_var .* StaticTensorArrayOps"):

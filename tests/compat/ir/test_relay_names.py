@@ -1,11 +1,11 @@
-"""`relay.astext`: the text has TVM's form, for TVM's parser to read."""
+"""`relay.astext` prints TVM's format, which TVM's parser reads."""
 
 from __future__ import annotations
 
 from byoc_lab.compat import relay
 
 
-def test_annotations_are_in_the_metadata() -> None:
+def test_annotation_attributes_are_printed_in_the_metadata() -> None:
     begin = relay.annotation.compiler_begin(relay.var("x", shape=(2,)), "dnnl")
     text = relay.astext(begin)
     assert "annotation.compiler_begin(%x, meta[relay.attrs.CompilerAttrs][0])" in text

@@ -1,4 +1,4 @@
-"""`ScopeBuilder`: chains of lets and branches."""
+"""`ScopeBuilder` builds chains of lets and branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.errors import WellFormedError
 from byoc_lab.relay import structural_equal
 
 
-def test_a_scope_is_a_chain_of_lets() -> None:
+def test_scope_builder_returns_a_chain_of_lets() -> None:
     x, condition = relay.var("x", shape=(2,)), relay.var("c", "bool")
     sb = relay.ScopeBuilder()
     y = sb.let("y", relay.nn.relu(x))
@@ -28,7 +28,7 @@ def test_a_scope_is_a_chain_of_lets() -> None:
     assert structural_equal(built, relay.parse_expr(text))
 
 
-def test_a_scope_is_ended_once() -> None:
+def test_scope_builder_refuses_misplaced_calls() -> None:
     sb = relay.ScopeBuilder()
     with pytest.raises(WellFormedError, match="no result"):
         sb.get()

@@ -1,4 +1,4 @@
-"""Arrays of tensors: types as in TVM 0.16, and results as in NumPy."""
+"""Static tensor arrays: types equal TVM 0.16's, results equal NumPy's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from byoc_lab.compat.ir.prelude import Prelude, StaticTensorArrayOps
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
-# What TVM 0.16 infers for its own, for (2, 3); `any_2_3` is static_tensor_float32_any_2_3_t[].
+# Inferred by TVM 0.16 for its own functions with (2, 3); `any_2_3` is
+# static_tensor_float32_any_2_3_t[].
 TYPES = """
 tensor_array          fn (int32) -> List[2_3]
 tensor_array_read     fn (List[2_3], int32) -> 2_3
@@ -30,7 +31,7 @@ ANY = relay.Any()
 
 
 class Arrays:
-    """The functions for one shape, and what they compute."""
+    """The functions for one shape, and conversions of their values to Python."""
 
     def __init__(self, *shape: Any):
         self.shape = shape
@@ -42,7 +43,7 @@ class Arrays:
         return self.prelude.get_global_var_static(name, "float32", self.shape)
 
     def of(self, rows: Any) -> Any:
-        """An array with these rows, written one after the other."""
+        """An array with these rows, written in order."""
         made = self["tensor_array"](relay.const(len(rows)))
         for i, row in enumerate(rows):
             made = self["tensor_array_write"](made, relay.const(i), self.new(relay.const(row)))
@@ -55,13 +56,13 @@ class Arrays:
 
 
 def tensors(value: Any) -> list[Any]:
-    """The tensors of a list or of an element; a tensor_nil has none."""
+    """The tensors of a list or of an element; a tensor_nil contains none."""
     if isinstance(value, ConstructorValue):
         return [tensor for field in value.fields for tensor in tensors(field)]
     return [np.asarray(value).tolist()]
 
 
-def test_types_are_those_of_tvm() -> None:
+def test_tensor_array_types_equal_those_of_tvm() -> None:
     arrays = Arrays(2, 3)
     mod = relay.transform.InferType()(arrays.prelude.mod)
     for line in TYPES.strip().splitlines():
@@ -81,7 +82,7 @@ def test_written_tensors_are_read_gathered_and_stacked(shape: Any) -> None:
     assert arrays.result(gathered) == [ROWS[[3, 0, 3]].tolist()]
 
 
-def test_scattered_tensors_leave_the_others_unwritten() -> None:
+def test_scatter_leaves_other_elements_unwritten() -> None:
     arrays = Arrays(3)
     empty = arrays["tensor_array"](relay.const(3))
     places = relay.const(np.array([2, 0], "int32"))
@@ -89,19 +90,19 @@ def test_scattered_tensors_leave_the_others_unwritten() -> None:
     assert arrays.result(made) == [ROWS[0, 1].tolist(), ROWS[0, 0].tolist()]
 
 
-def test_unstacking_gives_the_rows() -> None:
+def test_unstack_returns_the_rows() -> None:
     unstack = Arrays(2, 3)["tensor_array_unstack"]
     arrays = Arrays(2, 3)
     assert arrays.result(unstack(relay.const(ROWS[1]))) == ROWS[1].tolist()
 
 
-def test_scalars_are_stacked_to_a_vector() -> None:
+def test_stack_of_scalars_is_a_vector() -> None:
     arrays = Arrays()
     values = np.array([3, 1, 2], "float32")
     assert arrays.result(arrays["tensor_array_stack"](arrays.of(values))) == [[3, 1, 2]]
 
 
-def test_two_shapes_share_their_types_and_registering_twice_adds_nothing() -> None:
+def test_registering_a_shape_twice_adds_nothing() -> None:
     prelude = Prelude()
     for shape in ((2, 3), (3,), (ANY, 2, 3)):
         StaticTensorArrayOps(prelude, "float32", shape).register()
@@ -111,7 +112,7 @@ def test_two_shapes_share_their_types_and_registering_twice_adds_nothing() -> No
     relay.transform.InferType()(prelude.mod)
 
 
-def test_what_is_not_registered_is_named() -> None:
+def test_unregistered_function_is_named_in_the_error() -> None:
     prelude = Arrays(2, 3).prelude
     with pytest.raises(UnknownNameError, match="tensor_array_read_int8_4"):
         prelude.get_global_var_static("tensor_array_read", "int8", (4,))

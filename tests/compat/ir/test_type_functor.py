@@ -1,4 +1,4 @@
-"""Type visitors and mutators."""
+"""`TypeVisitor` and `TypeMutator` of compat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPES = [
 ]
 
 
-def test_a_visitor_meets_every_part():
+def test_visitor_visits_every_component_of_a_type():
     met = []
 
     class Names(relay.TypeVisitor):
@@ -51,12 +51,12 @@ def test_a_visitor_meets_every_part():
 
 
 @pytest.mark.parametrize("ty", TYPES, ids=lambda ty: type(ty).__name__)
-def test_a_mutator_that_changes_nothing_gives_the_same_type(ty: relay.Type):
+def test_mutator_without_changes_returns_an_equal_type(ty: relay.Type):
     made = relay.TypeMutator().visit(ty)
     assert type(made) is type(ty) and str(made) == str(ty)
 
 
-def test_a_mutator_changes_what_it_is_told_to():
+def test_mutator_changes_the_requested_types():
     class Halves(relay.TypeMutator):
         def visit_tensor_type(self, tt):
             return relay.TensorType(tt.shape, "float16")

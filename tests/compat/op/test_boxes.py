@@ -1,4 +1,4 @@
-"""Boxes from anchors against results of TVM 0.16."""
+"""Operators on boxes and anchors give the results of TVM 0.16."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_prior_boxes_have_the_sizes_and_ratios_asked_for() -> None:
     close(found[0, 9:12] - found[0, :3], [[0.75, 0, 0.75, 0]] * 3)
 
 
-def test_predicted_boxes() -> None:
+def test_predicted_boxes_of_multibox_transform_equal_tvm() -> None:
     prob = np.array([[[0.2, 0.5, 0.3], [0.25, 0.3, 0.45], [0.7, 0.1, 0.2]]], "float32")
     loc = np.array([[0.1, -0.2, 0.3, 0.2, 0.2, 0.4, 0.5, -0.3, 0.7, -0.2, -0.4, -0.8]], "float32")
     anchor = [[[-0.1, -0.1, 0.1, 0.1], [-0.2, -0.2, 0.2, 0.2], [1.2, 1.2, 1.5, 1.5]]]
@@ -71,8 +71,7 @@ def test_predicted_boxes() -> None:
     )
 
 
-def test_proposed_regions() -> None:
-    """Boxes that reach beyond the image are cut there; small ones are enlarged and come last."""
+def test_proposals_are_clipped_to_the_image_and_small_ones_come_last() -> None:
     prob, delta = np.abs(numbers((1, 2, 3, 3), 4)), numbers((1, 4, 3, 3), 5)
     info = np.array([[48, 48, 1]], "float32")
 

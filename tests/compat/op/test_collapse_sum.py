@@ -1,4 +1,4 @@
-"""collapse_sum_like and collapse_sum_to beyond their samples."""
+"""collapse_sum_like and collapse_sum_to: properties that the sample calls do not cover."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _simplified(body: Any) -> Any:
     return transform.SimplifyExpr()(transform.InferType()(tvm.IRModule.from_expr(body)))
 
 
-def test_simplify_expr_puts_a_known_shape_into_the_operator() -> None:
+def test_simplify_expr_replaces_a_known_shape_operand_by_an_attribute() -> None:
     data, like = relay.var("data", shape=(3, 3, 3)), relay.var("like", shape=(3,))
     expected = transform.InferType()(
         tvm.IRModule.from_expr(relay.Function([data, like], relay.collapse_sum_to(data, (3,))))
@@ -39,7 +39,7 @@ def test_simplify_expr_puts_a_known_shape_into_the_operator() -> None:
     tvm.ir.assert_structural_equal(found, expected)
 
 
-def test_simplify_expr_leaves_an_unknown_shape() -> None:
+def test_simplify_expr_keeps_a_shape_operand_of_unknown_value() -> None:
     data, like = relay.var("data", shape=(3, 3)), relay.var("like", shape=(relay.Any(),))
     function = relay.Function([data, like], relay.collapse_sum_like(data, like))
     assert _simplified(function)["main"].body.op.name == "collapse_sum_like"

@@ -1,4 +1,4 @@
-"""nn.correlation: its errors; the sweeps over all operators compare its numbers with TVM's."""
+"""nn.correlation: its errors. (The comparison of all operators covers its results.)"""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ X = relay.var("x", shape=(1, 60, 7, 8))
         ),
     ],
 )
-def test_is_refused(call, message) -> None:
+def test_invalid_correlation_is_refused(call, message) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         relay.transform.InferType()(relay.IRModule.from_expr(call()))

@@ -1,4 +1,5 @@
-"""The operators that compat defines: known after `import byoc_lab.compat`, named before it."""
+"""Operators defined in compat: registered by `import byoc_lab.compat`, and named in the core's
+errors before it."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ print(*sorted(set(relay.Op.list_op_names()) - core))
 """
 
 
-def test_the_core_says_where_they_are() -> None:
+def test_core_error_names_the_operators_of_compat() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BEFORE], capture_output=True, text=True, check=False
     )
@@ -47,7 +48,7 @@ def test_the_core_says_where_they_are() -> None:
     assert set(done.stdout.split()) == IN_COMPAT
 
 
-def test_builders_are_found_once() -> None:
+def test_builder_attribute_is_the_same_object_each_time() -> None:
     assert relay.reverse_reshape is relay.reverse_reshape
     assert relay.annotation.on_device is relay.annotation.on_device
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Devices by name and of TVM."""
+"""on_device accepts devices by name and TVM's device objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:
 x, m = var("x", 1, 4, 8, 8), var("m", 3, 4)
 
 
-def test_devices_are_told_by_name_or_by_tvm() -> None:
+def test_device_may_be_a_name_or_a_tvm_device() -> None:
     attrs = on_device(x, "cuda:1").attrs
     device = attrs.virtual_device
     assert (device.device_type_int, device.virtual_device_id) == (2, 1)

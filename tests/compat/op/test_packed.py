@@ -1,4 +1,4 @@
-"""Convolution on blocked layouts against nn.conv2d."""
+"""Convolution on blocked layouts compared with nn.conv2d."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.run.reference import evaluate
 
 
-def test_convolution_in_blocks_is_the_plain_one() -> None:
+def test_convolution_in_blocks_equals_the_plain_one() -> None:
     rng = np.random.default_rng(0)
     data, weight = rng.normal(size=(2, 8, 5, 5)), rng.normal(size=(4, 8, 3, 3))
     x, w = relay.const(data, "float64"), relay.const(weight, "float64")
@@ -25,7 +25,7 @@ def test_convolution_in_blocks_is_the_plain_one() -> None:
     np.testing.assert_allclose(evaluate(back).value, evaluate(plain).value)
 
 
-def test_weight_in_blocks_is_solved() -> None:
+def test_weight_type_in_blocks_is_inferred() -> None:
     x, w = relay.var("x", shape=(1, 8, 24, 24, 4, 4), dtype="int8"), relay.var("w")
     y = relay.nn.conv2d(
         x, w, kernel_size=(3, 3), padding=(1, 1), channels=16, data_layout="NCHW4n4c",

@@ -1,4 +1,4 @@
-"""AnnotateSpans: places in the text that the module has."""
+"""AnnotateSpans: source locations in the module's text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from byoc_lab.compat.passes import AnnotateSpans
 from byoc_lab.relay.ir.visit import post_order
 
 
-def test_spans_are_places_in_the_text():
+def test_spans_are_source_locations_in_the_module_s_text():
     x = relay.var("x", shape=(2,))
     mod = relay.IRModule({"main": relay.Function([x], relay.abs(relay.exp(x)))}, attrs={"a": 1})
     after = AnnotateSpans()(mod)

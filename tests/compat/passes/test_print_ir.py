@@ -1,4 +1,4 @@
-"""PrintIR: the module on standard error."""
+"""PrintIR prints the module on standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from byoc_lab.compat.passes import PrintIR
 from byoc_lab.relay import IRModule
 
 
-def test_print_ir_shows_the_module_and_leaves_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_ir_prints_the_module_and_returns_it_unchanged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     mod = IRModule.from_expr(relay.abs(relay.var("x", shape=(2,))))
     assert PrintIR("here")(mod) is mod
     assert capsys.readouterr().err == f"PrintIR(here):\n{mod.astext(show_meta_data=False)}\n"

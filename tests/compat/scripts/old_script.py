@@ -1,4 +1,5 @@
-"""A back end's try-out in the style of its years; run by `python -m byoc_lab.compat`."""
+"""A script that tries a back end, in the style of old TVM scripts; run by `python -m
+byoc_lab.compat`."""
 
 import sys
 
@@ -65,7 +66,7 @@ for kind in ("graph", "vm", "debug"):
     tvm.testing.assert_allclose(result.numpy(), np.exp(xs + ys), rtol=1e-5)
 tvm.testing.assert_allclose(module.get_output(0).asnumpy(), np.exp(xs + ys), rtol=1e-5)
 
-# What is apache-tvm's stays so, its own imports of `tvm` included.
+# Names of apache-tvm stay unchanged, including its own imports of `tvm`.
 A = te.placeholder((4,), name="A")
 tvm.compile(te.create_prim_func([A, te.compute((4,), lambda i: A[i] + 1, name="B")]), "llvm")
 print("arguments:", sys.argv[1:])

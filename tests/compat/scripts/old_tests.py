@@ -15,7 +15,7 @@ def data(shape):
     return np.random.rand(*shape).astype("float32")
 
 
-def test_fixtures(target, dev, executor_kind, data, axis):
+def test_fixture_parameters_are_passed(target, dev, executor_kind, data, axis):
     x = relay.var("x", shape=data.shape)
     func = relay.Function([x], relay.sum(x, axis=axis))
     executor = relay.create_executor(executor_kind, device=dev, target=target)
@@ -26,24 +26,24 @@ def test_fixtures(target, dev, executor_kind, data, axis):
 class TestParameters:
     number, name = tvm.testing.parameters((1, "one"), (2, "two"), ids=["first", "second"])
 
-    def test_of_a_class(self, number, name):
+    def test_parametrized_method_gets_its_arguments(self, number, name):
         assert (number, name) in ((1, "one"), (2, "two"))
 
 
 @tvm.testing.parametrize_targets("llvm", "cuda")
-def test_targets(target, dev):
+def test_target_is_llvm(target, dev):
     assert target == "llvm"
 
 
 @tvm.testing.requires_cuda
-def test_needs_cuda():
+def test_that_needs_cuda_is_skipped():
     raise AssertionError("there is no CUDA here")
 
 
 @tvm.testing.known_failing_targets("cuda", "vulkan")
 @tvm.testing.requires_llvm
 @tvm.testing.uses_gpu
-def test_errors_are_tvms():
+def test_type_error_is_a_tvm_error():
     with pytest.raises(tvm.TVMError):
         relay.transform.InferType()(tvm.IRModule.from_expr(relay.nn.relu(relay.var("x"))))
     micro = pytest.importorskip("tvm.micro", exc_type=ImportError)

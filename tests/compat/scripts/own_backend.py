@@ -1,4 +1,5 @@
-"""A back end's annotation flow in the style of user repositories: checks, mutators, custom ops."""
+"""A user's back end in the style of user repositories: checks, mutators, custom operators and
+annotation."""
 
 import tvm
 import tvm.relay.testing

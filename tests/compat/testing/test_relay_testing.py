@@ -1,11 +1,11 @@
-"""`relay.testing.run_opt_pass`: a pass on an expression, the prelude in its module."""
+"""`relay.testing.run_opt_pass` runs a pass on an expression, optionally with the prelude."""
 
 from __future__ import annotations
 
 from byoc_lab.compat import relay
 
 
-def test_the_prelude_is_in_the_module() -> None:
+def test_run_opt_pass_with_import_prelude_adds_the_prelude() -> None:
     names = []
 
     def look(mod: relay.IRModule) -> relay.IRModule:

@@ -1,6 +1,6 @@
-"""The kinds of attacks, one file each: `make(random)` is an input, `examine(data)` uses it.
+"""The kinds of attacks, one per file: `make(random)` returns an input, `examine(data)` uses it.
 
-`examine` returns how many steps went well, and raises what must not be raised.
+`examine` returns the number of successful steps, and raises if the product has a fault.
 """
 
 from __future__ import annotations

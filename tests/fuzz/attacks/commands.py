@@ -1,4 +1,4 @@
-"""Command lines: real commands with options and files that are missing, wrong, damaged or odd."""
+"""Command lines: real commands with missing, wrong, damaged or odd options and files."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ VALUES += [
 FILES = ["good.relay", "spoiled.relay", "good.byoc", "cut.byoc", "good.npz", "pickled.npz"]
 FILES += ["bomb.npz", "bomb.byoc", "recording.jsonl", "text.onnx", "empty.relay", "empty.npz"]
 FILES += ["missing.relay", "folder.relay", "locked.relay", "nul.txt", "zip.pt2", "none"]
-BOMB = 1 << 28  # bytes that a bomb unpacks to, from a thousandth of that
+BOMB = 1 << 28  # bytes of an unpacked bomb, a thousand times its file size
 MARK = "fuzz_was_here"  # a file that no command may write
 
 
 def make(random: _random.Random) -> bytes:
-    """A seed of the spoiled text, then the words of a command line."""
+    """A seed of the damaged text, then the words of a command line."""
     words = [random.choice(COMMANDS)]
     for _ in range(random.choice([0, 1, 1, 2, 3, 5])):
         roll = random.random()
@@ -80,7 +80,7 @@ def examine(data: bytes) -> int:
 
 @contextlib.contextmanager
 def _folder(seed: int) -> Iterator[None]:
-    """A working folder with the files."""
+    """A working folder with the files that commands read."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         for file, content in _files().items():
@@ -141,7 +141,7 @@ def _header(count: int) -> bytes:
 
 
 def _bomb(name: str, begin: bytes) -> bytes:
-    """A zip file with one member of many zeros."""
+    """A zip file with one member of many zero bytes."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as f:
         f.write(begin)

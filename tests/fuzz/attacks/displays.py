@@ -1,4 +1,4 @@
-"""Everything that is shown of a spoiled module: text, tables, pages, saved and loaded again."""
+"""Every display of a damaged module: text, tables, pages, saved and loaded again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def examine(data: bytes) -> int:
 
 
 def _shown(one: Any) -> None:
-    """As text and as markup, in which each element that is opened is closed."""
+    """Displays an object as text and as markup, and checks that every element is closed."""
     str(one), repr(one)
     if hasattr(one, "_repr_html_"):
         page = one._repr_html_()
@@ -58,7 +58,7 @@ def _saved(trace: byoc_lab.Trace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trace.save_html(Path(folder, "page.html"))
         loaded = byoc_lab.load_trace(trace.save(Path(folder, "trace.byoc")))
-        if not trace[0].before.notes:  # of metadata that the text lacks; a saved trace has none
+        if not trace[0].before.notes:  # elements of metadata; a saved trace has none
             assert str(loaded) == str(trace), "a loaded trace shows something else"
 
 
@@ -77,7 +77,7 @@ class _Balance(HTMLParser):
 
 
 def check_markup(page: str) -> None:
-    """Raises AssertionError where an element is not closed, as after markup in a name."""
+    """Raises AssertionError for an element that is not closed, as after markup in a name."""
     balance = _Balance()
     balance.feed(page)
     balance.close()

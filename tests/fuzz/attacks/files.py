@@ -1,4 +1,4 @@
-"""Damaged files of every format that is read: none runs code, takes long, or much memory."""
+"""Damaged files of every format: none runs code, takes a long time, or needs much memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT_ALONE = "def @main(%x: Tensor[(1, 2), float32]) { exp(%x) }"
 
 
 def make(random: _random.Random) -> bytes:
-    """The name of a format, a newline, and a damaged file."""
+    """The name of a format, a newline, and a damaged file of it."""
     kind = random.choice(sorted(_samples()))
     data = bytearray(_samples()[kind])
     for _ in range(random.choice([1, 1, 2, 3, 8])):
@@ -47,7 +47,7 @@ def make(random: _random.Random) -> bytes:
 def examine(data: bytes) -> int:
     kind, _, content = data.partition(b"\n")
     steps = Steps()
-    logging.getLogger("torch").setLevel(logging.CRITICAL)  # it logs each file that it refuses
+    logging.getLogger("torch").setLevel(logging.CRITICAL)  # logs each refused file
     with limited(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"file.{kind.decode()}")
         path.write_bytes(content)

@@ -1,4 +1,5 @@
-"""Texts drawn from Relay's grammar, with little sense: deep, repeated, and cut off anywhere."""
+"""Texts drawn from Relay's grammar without regard to meaning: deep, repeated, and truncated
+anywhere."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def _reference(random: _random.Random, depth: int) -> str:
 
 
 def _deep(random: _random.Random, depth: int) -> str:
-    """One expression inside of many equal ones, or many of one beside each other."""
+    """One expression inside many equal ones, or many copies of an expression in a row."""
     inner, count = _expr(random, depth), random.choice([10, 300])
     before, after = random.choice([("(", ")"), ("exp(", ")"), ("(%x, ", ").0"), ("-", "")])
     return before * count + inner + after * count + random.choice(["", "", " + %x"]) * count

@@ -1,5 +1,5 @@
-"""Messages of a page to the widgets: wrong kinds, out of range, or traits that only Python may
-set."""
+"""Messages from a page to the widgets: wrong types, out of range, or for traits that only Python
+may set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES += [None, [], {}, ["dnnl"], "preview", "apply", "dismiss", 1.5, "\x00", "
 
 
 def make(random: _random.Random) -> bytes:
-    """Messages, one in each line."""
+    """Messages, one per line."""
     return b"\n".join(_message(random) for _ in range(random.randint(1, 8)))
 
 
@@ -78,7 +78,7 @@ def examine(data: bytes) -> int:
 
 
 def _send(widget: Any, message: dict[str, Any], steps: Steps) -> None:
-    """Send a message; a refused one must not change the display."""
+    """Sends a message; a refused message must not change the display."""
     before = _shown(widget)
     try:
         widget.set_state(message)

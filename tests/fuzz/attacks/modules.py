@@ -12,7 +12,7 @@ from tests.lab.checking.random_nets import random_net
 
 
 def make(random: _random.Random) -> bytes:
-    """A seed of `random_net`, and the names of passes to run one after the other."""
+    """A seed of `random_net`, and the names of passes to run in order."""
     names = random.choices(sorted(all_passes()), k=random.randint(1, 6))
     return " ".join([str(random.randrange(10**6)), *(n.replace(" ", "_") for n in names)]).encode()
 
@@ -26,14 +26,14 @@ def examine(data: bytes) -> int:
             after = steps.do(every[name.replace("_", " ")], mod)
             if after is None:
                 continue
-            mod = relay.transform.InferType()(after)  # or an error: the pass broke the module
+            mod = relay.transform.InferType()(after)  # raises if the pass broke the module
             assert all(well_formed(f) for f in mod.functions.values()), f"{name} breaks a rule"
             steps.do(mod.astext)
         for pipeline in passes.pipeline_names():
             trace = steps.do(byoc_lab.trace, mod, pipeline)
             if trace is None:
                 continue
-            result = steps.do(lambda made: made.result, trace)  # an error where a pass raised it
+            result = steps.do(lambda made: made.result, trace)  # raises the failed pass's error
             if result is not None:
                 relay.transform.InferType()(result)
     return steps.done

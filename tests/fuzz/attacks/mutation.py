@@ -1,4 +1,4 @@
-"""Valid texts with one to four changes, through everything."""
+"""Valid texts with one to four changes, through every tool."""
 
 from __future__ import annotations
 

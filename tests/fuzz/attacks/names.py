@@ -1,4 +1,5 @@
-"""Hostile names of functions, variables, back ends and symbols: never code, markup or paths."""
+"""Hostile names of functions, variables, back ends and symbols: never treated as code, markup or
+paths."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tests.hostile_names import FIXED, PIECES
 
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 TAGS = ("</script>", "</title>", "</style>", "-->", "<!--", "<b>", '" onload="', "&lt;", MARKUP)
-LONGEST = 5_000  # the whole names are for the tests; here they would take the time
+LONGEST = 5_000  # property tests use the full names, which would take too long here
 
 
 def make(random: _random.Random) -> bytes:
@@ -36,7 +37,7 @@ def examine(data: bytes) -> int:
 
 
 def named(name: str) -> relay.IRModule:
-    """A partitioned module in which everything that can be named has this name."""
+    """A partitioned module in which every function, variable and back end has this name."""
     x = relay.var(name, shape=(2, 3))
     y = relay.var("y", shape=(2, 3))
     attrs = {"Primitive": 1, "Compiler": name, "global_symbol": name, "note": name}
@@ -48,7 +49,7 @@ def named(name: str) -> relay.IRModule:
 
 
 def _show(mod: relay.IRModule, name: str, steps: Steps) -> None:
-    """Texts, tables and pages in which the name is quoted."""
+    """Texts, tables and pages that quote the name."""
     shown = [mod.astext, lambda: str(byoc_lab.lint(mod)), lambda: str(byoc_lab.diff(mod, mod))]
     shown += [lambda: str(byoc_lab.explain(mod, "dnnl"))]
     for text in shown:
@@ -66,7 +67,7 @@ def _show(mod: relay.IRModule, name: str, steps: Steps) -> None:
 
 
 def _write(mod: relay.IRModule, name: str, steps: Steps) -> None:
-    """Files: saved traces, pages, and generated C."""
+    """Writes files that contain the name: saved traces, pages, and generated C."""
     trace = steps.do(byoc_lab.trace, mod, ["InferType", "SimplifyExpr"])
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "inside")

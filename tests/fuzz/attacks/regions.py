@@ -22,7 +22,7 @@ NAME, SYMBOL = "fuzz_region", "fuzz_region_0"
 
 
 class _Array:
-    """Claims to be an array, and behaves otherwise."""
+    """Claims to be an array, but behaves differently."""
 
     def __init__(self, does: Callable[[], Any]):
         self.does = does
@@ -90,7 +90,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "no memory": lambda x: _raised(MemoryError()),
     "recursion": _deeper,
 }
-ENDINGS: dict[str, Callable[[Any], Any]] = {  # only in a process of its own
+ENDINGS: dict[str, Callable[[Any], Any]] = {  # only in a separate process
     "abort": lambda x: os.abort(),
     "the end of the process": lambda x: os._exit(9),
     "a signal": lambda x: os.kill(os.getpid(), 9),
@@ -99,7 +99,7 @@ ENDINGS: dict[str, Callable[[Any], Any]] = {  # only in a process of its own
 
 
 def make(random: _random.Random) -> bytes:
-    """Whether isolated, how many results the region has, and what each of them is."""
+    """Whether the region is isolated, its number of results, and the kind of each result."""
     isolated = random.random() < 0.2
     known = sorted(RESULTS) + (sorted(ENDINGS) if isolated else [])
     results = random.choice([1, 1, 2])
@@ -135,7 +135,7 @@ def examine(data: bytes) -> int:
 
 @cache
 def _module(results: int) -> IRModule:
-    """A module of one region with so many results."""
+    """A module of one region with the given number of results."""
     y, z = relay.var("y", shape=(2, 3)), relay.var("z", shape=(2, 3))
     body = relay.nn.relu(y) if results == 1 else relay.Tuple([relay.nn.relu(y)] * results)
     attrs = {"Primitive": 1, "Compiler": NAME, "global_symbol": SYMBOL}

@@ -1,6 +1,6 @@
-"""JSON whose values are exchanged for others: modules as JSON, saved traces, recordings.
+"""JSON with values exchanged for others: modules as JSON, saved traces, recordings.
 
-The text stays JSON, so that what is wrong is only found where its values are used.
+The text stays valid JSON, so a fault appears only where its values are used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ODD += [{"a": 1}, [[]], "9" * 30, "nan", "inf", "float99", "\ud800", "relay.Call
 
 
 def make(random: _random.Random) -> bytes:
-    """The name of a format, a newline, and JSON documents, one in each line."""
+    """The name of a format, a newline, and JSON documents, one per line."""
     kind = random.choice(sorted(_samples()))
     documents = [json.loads(line) for line in _samples()[kind].splitlines()]
     places = [place for document in documents for place in _places(document)]
@@ -89,7 +89,7 @@ def examine(data: bytes) -> int:
 
 
 def _places(document: Any) -> Iterator[tuple[Any, Any]]:
-    """Each value inside, as its container and its key there."""
+    """Each nested value, as its container and its key in the container."""
     waiting = [document]
     while waiting:
         value = waiting.pop()
@@ -136,7 +136,7 @@ def _module(text: str) -> relay.IRModule:
 
 @cache
 def _samples() -> dict[str, str]:
-    """JSON documents by format, one in each line."""
+    """JSON documents by format, one per line."""
     mod = _module(TEXT)
     trace = byoc_lab.trace(_module(SMALL), "dnnl")
     with tempfile.TemporaryDirectory() as folder:

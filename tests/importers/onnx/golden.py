@@ -1,8 +1,9 @@
-"""What TVM 0.16's importer makes of the test models: `python -m tests.importers.onnx.golden`.
+"""The modules that TVM 0.16's importer makes of the test models: `python -m
+tests.importers.onnx.golden`.
 
-Asks the oracle and writes `golden/<model>.relay`, its module, and `golden/light.json`: digests
-of the modules of the networks that the onnx package holds.
-`--check` writes nothing and says what would change.
+Runs the oracle and writes `golden/<model>.relay`, its module, and `golden/light.json`: digests of
+the modules for the networks in the onnx package. `--check` writes nothing and prints what would
+change.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from .models import MODELS, save
 FOLDER = Path(__file__).parent / "golden"
 LIGHT = FOLDER / "light.json"
 SCRIPT = Path(__file__).parent / "oracle_import.py"
-# The oracle's own importer raises a TypeError for these.
+# The oracle's importer raises a TypeError for these models.
 REFUSED = {"qlinear_conv"}
 
 
 def package_data(folder: str) -> Path | None:
-    """A folder of test data of onnx 1.14.1, which lies in the oracle's environment."""
+    """A folder of test data of onnx 1.14.1, which is installed in the oracle's environment."""
     if skip_reason() is not None:
         return None
     found = python_path().parent.parent.glob(
@@ -41,7 +42,7 @@ def package_data(folder: str) -> Path | None:
 
 
 def light_networks() -> dict[str, Path]:
-    """The networks of the onnx package, by name."""
+    """The networks in the onnx package, by name."""
     folder = package_data("light")
     return (
         {p.stem.removeprefix("light_"): p for p in sorted(folder.glob("*.onnx"))} if folder else {}
@@ -49,7 +50,7 @@ def light_networks() -> dict[str, Path]:
 
 
 def ask(models: Mapping[str, tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
-    """The results of the oracle's importer for files, with arguments: see `oracle_import`."""
+    """Runs the oracle's importer on files, with arguments: see `oracle_import`."""
     request = {name: [str(path), arguments] for name, (path, arguments) in models.items()}
     done = subprocess.run(
         [str(python_path()), str(SCRIPT)],
@@ -57,14 +58,14 @@ def ask(models: Mapping[str, tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
         check=True,
         capture_output=True,
         text=True,
-        cwd=tempfile.gettempdir(),  # TVM leaves cache folders where it is started
+        cwd=tempfile.gettempdir(),  # TVM leaves cache folders in its working folder
     )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a module's text without comments and the spaces around them."""
+    """The lines of a module's text without comments and without leading and trailing spaces."""
     bare = re.sub(r"\s*/\*.*?\*/|^#[^\n]*", "", text, flags=re.S | re.M)
     return [line.rstrip() for line in bare.splitlines() if line.strip()]
 
@@ -75,19 +76,21 @@ def digest(text: str) -> str:
 
 
 def shown(text: str, constants: Iterable[Any]) -> str:
-    """A module's text without types, then the shape, type and digest of each constant: the text
-    has six digits of scalars, and of tensors nothing."""
+    """A module's text without types, then the shape, type and digest of each constant.
+
+    The text alone shows only six digits of scalars, and no elements of tensors.
+    """
     listed = (f"// {tuple(shape)} {dtype} {value}" for shape, dtype, value in constants)
     return "\n".join([*lines(text), *listed]) + "\n"
 
 
 def shown_module(mod: relay.IRModule) -> str:
-    """A module of ours as `shown`."""
+    """A module of byoc_lab in the form of `shown`."""
     return shown(mod.astext(show_meta_data=False), constants_of(mod))
 
 
 def constants_of(mod: relay.IRModule) -> list[Any]:
-    """Shape, type and digest of each constant, as the oracle lists them."""
+    """Shape, type and digest of each constant, in the oracle's order."""
     arrays = [n.numpy() for n in post_order(mod["main"]) if isinstance(n, relay.Constant)]
     return [
         [list(a.shape), str(a.dtype), hashlib.sha256(a.tobytes()).hexdigest()[:10]] for a in arrays
@@ -95,7 +98,7 @@ def constants_of(mod: relay.IRModule) -> list[Any]:
 
 
 def expected(folder: Path) -> dict[str, str]:
-    """The text of each golden file, as the oracle has it; models are saved in `folder`."""
+    """The text of each golden file, from the oracle; models are saved in `folder`."""
     files = {}
     for name, build in MODELS.items():
         save(build(), folder / f"{name}.onnx")

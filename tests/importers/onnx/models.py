@@ -1,4 +1,4 @@
-"""ONNX models for tests, built node by node: small forms of the networks that people import."""
+"""ONNX models for tests, built node by node: small versions of the networks that users import."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _heads(b: Builder, x: str) -> str:
 
 
 def layer_norm() -> Any:
-    """As PyTorch exports it before opset 17."""
+    """A layer norm in the form that PyTorch exports before opset 17."""
     b = Builder(opset=13)
     centred = b.call("Sub", "x", b.call("ReduceMean", "x", axes=[-1]))
     squares = b.call("Pow", centred, b.constant(np.float32(2)))
@@ -140,7 +140,7 @@ def layer_norm() -> Any:
 
 
 def detection() -> Any:
-    """Boxes and scores of a grid, through NonMaxSuppression."""
+    """Boxes and scores on a grid, through NonMaxSuppression."""
     b = Builder()
     features = b.call("Relu", b.conv("x", 3, 8, strides=[4, 4]))
     boxes = b.call("Sigmoid", b.conv(features, 8, 4, size=1))
@@ -194,7 +194,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def random_input(model: Any, seed: int = 1) -> Array:
-    """An array for the input x of a model."""
+    """An array for the model input x."""
     dims = [d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim]
     return np.random.RandomState(seed).uniform(-1, 1, dims).astype(np.float32)
 

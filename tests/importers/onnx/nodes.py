@@ -1,7 +1,7 @@
-"""The node tests of the onnx package, and the part of docs/importers.md that is about them.
+"""Runs the node tests of the onnx package, and writes their results into docs/importers.md.
 
-The package (1.14.1) lies in the oracle's environment. `python -m tests.importers.onnx.nodes` writes
-the part of the page.
+The package (1.14.1) is installed in the oracle's environment. `python -m
+tests.importers.onnx.nodes` writes that part of the page.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ FOLDER = package_data("node")
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "importers.md"
 BEGIN, END = "<!-- node tests: begin -->\n", "<!-- node tests: end -->\n"
 
-# The stored results use lengths that are not whole, such as 2.4.
+# The stored results use fractional sizes, such as 2.4.
 OF_ONNX_RUNTIME = {
     "test_resize_downsample_scales_cubic_align_corners",
     "test_resize_downsample_scales_linear_align_corners",
 }
-# The stored results are those of other attributes than the node states.
+# The stored results belong to other attributes than the node has.
 CORRECTED: dict[str, dict[str, float]] = {"test_adam_multiple": {"epsilon": 1e-2}}
 
-# To bfloat16 this release of the package cuts bits off, where later ones and Relay round.
+# This release of the package truncates to bfloat16, whereas later ones and Relay round.
 TOLERANCES = {"float16": (1e-3, 1e-3), "bfloat16": (2**-7, 0.0)}
 
 
@@ -43,8 +43,9 @@ TOLERANCES = {"float16": (1e-3, 1e-3), "bfloat16": (2**-7, 0.0)}
 class Outcome:
     """The outcome of a node test.
 
-    kind: "right"; "frozen" for right with some inputs as constants; "ONNX Runtime" for the results
-    of ONNX Runtime, which are not the stored ones; "refused". error: of a refusal.
+    kind: "right"; "frozen": right with some inputs as constants; "ONNX Runtime": equal to ONNX
+    Runtime's results, which differ from the stored ones; "refused". error: the message of a
+    refusal.
     """
 
     name: str
@@ -54,14 +55,16 @@ class Outcome:
 
 
 def names() -> list[str]:
-    """Node tests; those of functions' expansions are of the same operators."""
+    """Names of node tests, without the expansions of functions, which repeat operators."""
     assert FOLDER is not None
     return sorted(p.name for p in FOLDER.iterdir() if "expanded" not in p.name)
 
 
 def _value(path: Path, kind: Any) -> Any:
-    """A stored array; a list of them for a sequence; None for an empty optional. bfloat16 is stored
-    as uint16."""
+    """A stored array; a list of arrays for a sequence; None for an empty optional.
+
+    bfloat16 is stored as uint16.
+    """
     name = kind.WhichOneof("value")
     if name == "optional_type":
         optional = onnx.OptionalProto()
@@ -83,12 +86,12 @@ def _flat(values: list[Any]) -> list[Any]:
 
 
 def _imported(model: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The module of a model, and the inputs that are frozen because a refusal asked for them."""
+    """The module of a model, and the inputs that were frozen because an error requested it."""
     shapes: dict[str, Any] = {}
     for name, value in given.items():
         if value is not None:
             shapes[name] = [v.shape for v in value] if isinstance(value, list) else value.shape
-    for v in model.graph.input:  # some models declare another rank than their data has
+    for v in model.graph.input:  # some models declare another rank than their data's
         value = given[v.name]
         if isinstance(value, np.ndarray) and len(v.type.tensor_type.shape.dim) != value.ndim:
             v.type.tensor_type.ClearField("shape")
@@ -107,7 +110,7 @@ def _evaluated(mod: Any, inputs: list[Any]) -> Sequence[Any]:
 
 
 def outcome(name: str, run: Callable[[Any, list[Any]], Sequence[Any]] = _evaluated) -> Outcome:
-    """Import a node test and run it by `run`; an assertion fails for a wrong result."""
+    """Imports a node test and runs it by `run`; an assertion fails for a wrong result."""
     assert FOLDER is not None
     model = onnx.load(str(FOLDER / name / "model.onnx"))
     for key, number in CORRECTED.get(name, {}).items():
@@ -117,7 +120,7 @@ def outcome(name: str, run: Callable[[Any, list[Any]], Sequence[Any]] = _evaluat
     inputs, outputs = model.graph.input, model.graph.output
     try:
         given = {v.name: _value(data / f"input_{i}.pb", v.type) for i, v in enumerate(inputs)}
-    except TypeError:  # its data are of a kind that NumPy lacks
+    except TypeError:  # its data have a dtype that NumPy lacks
         given = {v.name: np.zeros(()) for v in inputs}
     try:
         mod, frozen = _imported(model, given)
@@ -142,7 +145,7 @@ def outcome(name: str, run: Callable[[Any, list[Any]], Sequence[Any]] = _evaluat
 
 
 def page(outcomes: list[Outcome]) -> str:
-    """The part of docs/importers.md about the node tests."""
+    """The part of docs/importers.md on the node tests."""
     counts = Counter(o.kind for o in outcomes)
     frozen = Counter(o.operator for o in outcomes if o.kind == "frozen")
     refused = Counter((o.operator, _reason(o)) for o in outcomes if o.kind == "refused")
@@ -165,14 +168,14 @@ def page(outcomes: list[Outcome]) -> str:
 
 
 def _reason(outcome: Outcome) -> str:
-    """The error without the place, up to the first semicolon."""
+    """The error message without its location, up to the first semicolon."""
     if outcome.error.startswith("ONNX operators"):
         return "no converter"
     return outcome.error.split(": ", 1)[1].split(";")[0]
 
 
 def written(text: str, part: str) -> str:
-    """The text of the page, with its generated part replaced by `part`."""
+    """The page text with its generated part replaced by `part`."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + part + END + rest.split(END)[1]
 

@@ -1,7 +1,7 @@
-"""Under TVM's Python: imports ONNX models with TVM's own importer.
+"""Runs under TVM's Python: imports ONNX models with TVM's importer.
 
 Reads {name: [path, arguments of from_onnx]} as JSON, and prints {name: result}: `text` (without
-metadata), `constants` (shape, type and digest of each), `seconds`; or `error` alone.
+metadata), `constants` (shape, type and digest of each), `seconds`; or only `error`.
 """
 
 from __future__ import annotations

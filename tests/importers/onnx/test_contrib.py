@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime's own (domain com.microsoft): the numbers of ONNX Runtime."""
+"""ONNX Runtime's own operators (domain com.microsoft) give ONNX Runtime's results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def random(*shape: int) -> np.ndarray:
 
 
 def operand(lengths: tuple[int, ...], turned: int, batched: int) -> np.ndarray:
-    """An operand that becomes an array of these lengths."""
+    """An operand that becomes an array with these dimensions."""
     x = random(*lengths)
     x = np.swapaxes(x, -1, -2) if turned else x
     return np.ascontiguousarray(np.moveaxis(x, -2, 0) if batched else x)
@@ -83,7 +83,7 @@ def model(case: Case, outputs: list[str]) -> Any:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_results_are_those_of_onnx_runtime(case: Case) -> None:
+def test_contrib_operators_equal_onnxruntime(case: Case) -> None:
     net = model(case, ["r", "", "", "s"] if case[0].startswith("Skip") else ["r"])
     feed = {"x0": case[1][0]}
     wanted = ort.InferenceSession(net.SerializeToString()).run(None, feed)
@@ -93,7 +93,7 @@ def test_results_are_those_of_onnx_runtime(case: Case) -> None:
 
 
 @pytest.mark.slow
-def test_a_block_of_a_transformer_is_built_with_the_numbers_of_onnx_runtime() -> None:
+def test_transformer_block_of_contrib_operators_is_built_and_equals_onnxruntime() -> None:
     pytest.importorskip("tvm")
     nodes = [
         h.make_node("FusedMatMul", ["x", "x"], ["a"], domain=MICROSOFT, transB=1, alpha=0.25),
@@ -117,7 +117,7 @@ def test_a_block_of_a_transformer_is_built_with_the_numbers_of_onnx_runtime() ->
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
 
 
-def test_the_page_lists_the_operators() -> None:
+def test_page_lists_the_supported_contrib_operators() -> None:
     _, _, text = PAGE.read_text().partition("`com.microsoft`")
     names = re.findall(r"\b[A-Z]\w+", text[text.index(":") : text.index(".\n")])
     assert names == [n.split(".")[-1] for n in supported() if n.startswith(MICROSOFT)]

@@ -45,7 +45,7 @@ def _agrees(model: Any, **inputs: Any) -> Any:
 
 
 def _branch(op: str, name: str) -> Any:
-    """A graph without inputs that reads x of the graph around it."""
+    """A graph without inputs that reads x from the enclosing graph."""
     node = helper.make_node(op, ["x"], [name])
     return helper.make_graph([node], name, [], [info(name, FLOAT, None)])
 
@@ -61,13 +61,13 @@ X = np.array([-1, 0, 2], "float32")
 
 
 @pytest.mark.parametrize("condition", [True, False])
-def test_if_is_relays_if(condition: bool) -> None:
+def test_if_with_run_time_condition_becomes_relay_if(condition: bool) -> None:
     model = _model(_choice(), [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, [3])])
     mod = _agrees(model, x=X, c=np.array(condition))
     assert any(isinstance(n, If) for n in post_order(mod["main"]))
 
 
-def test_a_constant_condition_chooses_now() -> None:
+def test_if_with_constant_condition_imports_one_branch() -> None:
     condition = helper.make_tensor("c", BOOL, [], [False])
     model = _model(_choice(), [info("x", FLOAT, [3])], [info("y", FLOAT, [3])], [condition])
     mod = _agrees(model, x=X)
@@ -75,7 +75,7 @@ def test_a_constant_condition_chooses_now() -> None:
 
 
 def _loop_body(scanned: bool) -> Any:
-    """s = s + x, while the sum of s is below 20; hands out twice the sum."""
+    """s = s + x, as long as the sum of s is below 20; outputs 2 * s in each iteration."""
     nodes = [
         helper.make_node("Add", ["s", "x"], ["s_out"]),
         helper.make_node("ReduceMax", ["s_out"], ["top"], keepdims=0),
@@ -104,7 +104,7 @@ def test_loop_runs_while_its_condition_holds(turns: int, scanned: bool) -> None:
 
 
 def _counted(turns: int, body: Any, first: Any = None) -> Any:
-    """A loop whose number of turns is a constant."""
+    """A loop with a constant number of iterations."""
     constants = [helper.make_tensor("n", INT64, [], [turns])]
     constants.append(helper.make_tensor("limit", FLOAT, [], [11.0]))
     node = helper.make_node("Loop", ["n", "", "start"], ["final", "rows"], body=body)
@@ -114,7 +114,7 @@ def _counted(turns: int, body: Any, first: Any = None) -> Any:
 
 
 def _growing_body() -> Any:
-    """s = [s, x], always going on; hands out x plus the number of the turn."""
+    """s = [s, x], without an end condition; outputs x plus the iteration number."""
     nodes = [
         helper.make_node("Identity", ["go"], ["go_on"]),
         helper.make_node("Concat", ["s", "x"], ["s_out"], axis=0),
@@ -127,8 +127,8 @@ def _growing_body() -> Any:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 4])
-def test_a_known_number_of_turns_is_unrolled_and_built(turns: int) -> None:
-    """The state grows with each turn, which no function that calls itself could type."""
+def test_loop_with_known_iterations_is_unrolled_and_built(turns: int) -> None:
+    """The state grows in each iteration, so no recursive function could have its type."""
     inputs = {"x": X, "start": np.ones(2, "float32")}
     mod = _agrees(_counted(turns, _growing_body(), [2]), **inputs)
     assert mod["main"].checked_type.ret_type.fields[0] == relay.TensorType((2 + 3 * turns,))
@@ -137,11 +137,11 @@ def test_a_known_number_of_turns_is_unrolled_and_built(turns: int) -> None:
         np.testing.assert_array_equal(found, right)
 
 
-def test_a_condition_that_is_computed_needs_no_known_turns() -> None:
+def test_loop_with_computed_condition_and_known_iterations_is_imported() -> None:
     _agrees(_counted(4, _loop_body(True)), x=X, start=np.ones(3, "float32"))
 
 
-def test_a_loop_that_must_be_unrolled_asks_for_its_turns() -> None:
+def test_loop_that_must_be_unrolled_asks_for_its_iterations() -> None:
     model = _counted(4, _growing_body(), [2])
     del model.graph.initializer[0]
     model.graph.input.append(info("n", INT64, []))
@@ -150,7 +150,7 @@ def test_a_loop_that_must_be_unrolled_asks_for_its_turns() -> None:
     assert from_onnx(model, freeze={"n": 4})
 
 
-def test_loops_in_loops_are_refused_when_they_unroll_to_too_much(
+def test_nested_loops_that_unroll_to_too_many_nodes_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(graph, "MAX_NODES", 2_000)
@@ -178,7 +178,7 @@ def test_loop_in_a_branch_agrees_with_onnxruntime() -> None:
         _agrees(model, x=X, c=np.array(condition))
 
 
-def test_branches_of_different_types_are_refused_by_name() -> None:
+def test_branches_of_different_types_are_refused_with_the_node() -> None:
     wide = helper.make_graph(
         [helper.make_node("Cast", ["x"], ["e"], to=TensorProto.DOUBLE)],
         "e", [], [info("e", TensorProto.DOUBLE, None)],
@@ -191,7 +191,7 @@ def test_branches_of_different_types_are_refused_by_name() -> None:
         from_onnx(model)
 
 
-def test_branches_of_different_shapes_are_told_with_the_value_to_freeze() -> None:
+def test_branches_of_different_shapes_name_the_value_to_freeze() -> None:
     pair = helper.make_node("Concat", ["x", "x"], ["e"], axis=0)
     wide = helper.make_graph([pair], "e", [], [info("e", FLOAT, None)])
     node = helper.make_node("If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=wide)
@@ -205,7 +205,7 @@ def test_branches_of_different_shapes_are_told_with_the_value_to_freeze() -> Non
         assert str(mod["main"].ret_type) == f"Tensor[({length}), float32]"
 
 
-def test_an_operator_inside_a_branch_is_named() -> None:
+def test_unsupported_operator_inside_a_branch_is_named() -> None:
     branch = helper.make_graph(
         [helper.make_node("Bernoulli", ["x"], ["t"], name="dice")],
         "t",
@@ -218,7 +218,7 @@ def test_an_operator_inside_a_branch_is_named() -> None:
         from_onnx(model)
 
 
-def test_a_branch_may_not_read_what_comes_later() -> None:
+def test_branch_that_reads_a_later_value_is_refused() -> None:
     nodes = [*_choice(), helper.make_node("Relu", ["y"], ["x"])]
     model = _model(nodes, [info("c", BOOL, [])], [info("x", FLOAT, None)])
     with pytest.raises(ImporterError, match="'x', which no input"):
@@ -226,7 +226,7 @@ def test_a_branch_may_not_read_what_comes_later() -> None:
 
 
 def _start(*shape: int | str) -> list[Any]:
-    """The inputs of a loop: x, the first state, and the number of turns."""
+    """The inputs of a loop: x, the initial state, and the number of iterations."""
     return [info("x", FLOAT, [3]), info("start", FLOAT, list(shape)), info("n", INT64, [])]
 
 
@@ -241,14 +241,14 @@ def _builds(model: Any, **inputs: Any) -> None:
             np.testing.assert_allclose(found, right, rtol=1e-6)
 
 
-def test_a_loop_of_run_time_turns_is_built() -> None:
+def test_loop_with_run_time_iterations_is_built() -> None:
     node = helper.make_node("Loop", ["n", "", "start"], ["final"], body=_loop_body(False))
     model = _model([node], _start(3), [info("final", FLOAT, None)], [LIMIT])
     _builds(model, x=X, start=np.ones(3, "float32"), n=np.array(3))
 
 
 @pytest.mark.parametrize("turns", [0, 2, 5])
-def test_a_loop_in_a_loop_with_the_same_states_is_built(turns: int) -> None:
+def test_nested_loop_with_the_same_states_is_built(turns: int) -> None:
     inner = helper.make_node("Loop", ["n", "", "t"], ["t_out"], body=_loop_body(False))
     nodes = [inner, helper.make_node("Identity", ["go_t"], ["go_on_t"])]
     inputs = [info("j", INT64, []), info("go_t", BOOL, []), info("t", FLOAT, [3])]
@@ -259,7 +259,7 @@ def test_a_loop_in_a_loop_with_the_same_states_is_built(turns: int) -> None:
     _builds(model, x=X, start=np.ones(3, "float32"), n=np.array(turns))
 
 
-def test_a_loop_that_stacks_rows_is_refused_by_the_name_of_the_rows() -> None:
+def test_build_of_a_loop_that_stacks_rows_names_the_rows() -> None:
     outputs = ["final", "rows"]
     node = helper.make_node(
         "Loop", ["n", "", "start"], outputs, name="add up", body=_loop_body(True)
@@ -287,7 +287,7 @@ def test_build_error_names_the_onnx_node_of_an_operator_in_a_branch() -> None:
 
 
 def _mean_or_squashed(condition: Any) -> Any:
-    """The mean of x; of x as [5, 7] if the condition c, computed by a node, does not hold."""
+    """The mean of x; or, if the computed condition c does not hold, of x reshaped to [5, 7]."""
     squash = helper.make_node("Reshape", ["x", "dims"], ["k"], name="squash")
     means = [helper.make_node("ReduceMean", [i], [o], keepdims=0) for i, o in ("xt", "ke")]
     then = helper.make_graph(means[:1], "t", [], [info("t", FLOAT, [])])
@@ -299,7 +299,7 @@ def _mean_or_squashed(condition: Any) -> Any:
     return _model([*condition, node], inputs, [info("y", FLOAT, None)], weights)
 
 
-def test_error_of_a_run_names_the_branch_that_cannot_have_the_shapes() -> None:
+def test_run_error_names_the_branch_that_cannot_have_the_shapes() -> None:
     inputs = {"x": np.ones((2, 3), "float32"), "c": np.array(True)}
     mod = _agrees(_mean_or_squashed([]), **inputs)
     for made in (mod, dnnl.partition_for_dnnl(mod)):
@@ -310,7 +310,7 @@ def test_error_of_a_run_names_the_branch_that_cannot_have_the_shapes() -> None:
         assert "depends on %c, is always true, give it when importing" in str(found.value)
 
 
-def test_a_condition_that_shapes_decide_needs_the_branch_that_is_taken() -> None:
+def test_only_the_taken_branch_needs_a_valid_shape_if_shapes_decide() -> None:
     rows = [
         helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "first"], ["d"]),
         helper.make_node("Equal", ["d", "two"], ["c"]),
@@ -324,7 +324,7 @@ def test_a_condition_that_shapes_decide_needs_the_branch_that_is_taken() -> None
             executable.run([np.ones((4, 3), "float32")])
 
 
-def test_a_condition_that_lengths_decide_asks_for_the_lengths_alone() -> None:
+def test_condition_on_unknown_sizes_asks_only_for_the_sizes() -> None:
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Equal", ["s", "one"], ["c"]),
         helper.make_node("Squeeze", ["c"], ["q"]),
@@ -346,7 +346,7 @@ def test_a_condition_that_lengths_decide_asks_for_the_lengths_alone() -> None:
 
 
 @pytest.mark.parametrize(("condition", "advice"), [("", "freeze n=VALUE"), ("c", "freeze c=VALUE")])
-def test_a_state_that_grows_is_named(condition: str, advice: str) -> None:
+def test_state_that_grows_is_named_in_the_error(condition: str, advice: str) -> None:
     turns = "" if condition else "n"
     node = helper.make_node("Loop", [turns, condition, "start"], ["final", "rows"],
                             name="grow", body=_growing_body())  # fmt: skip
@@ -358,7 +358,7 @@ def test_a_state_that_grows_is_named(condition: str, advice: str) -> None:
     assert "state 's' is Tensor[(2), float32] before a turn and Tensor[(5)" in str(found.value)
 
 
-def test_a_loop_over_unknown_lengths_is_refused_by_the_names_of_the_inputs() -> None:
+def test_build_of_a_loop_over_unknown_sizes_names_the_inputs() -> None:
     node = helper.make_node("Loop", ["n", "", "start"], ["final"], body=_loop_body(False))
     model = _model([node], _start("L"), [info("final", FLOAT, None)], [LIMIT])
     inputs = {"x": X, "start": np.ones(3, "float32"), "n": np.array(3)}

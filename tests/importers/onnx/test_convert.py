@@ -38,7 +38,7 @@ def _one_relu(name: str = "x", shape: Any = (2, 3), elem_type: int = TensorProto
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
-def test_a_path_bytes_and_a_proto_give_one_module(tmp_path: Path) -> None:
+def test_path_bytes_and_proto_give_the_same_module(tmp_path: Path) -> None:
     model, path = MODELS["residual"](), tmp_path / "network.onnx"
     save(model, path)
     mods = [from_onnx(m)[0] for m in (model, str(path), path, path.read_bytes())]
@@ -62,7 +62,7 @@ def test_parameters_that_are_not_frozen_compute_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_dynamic_batch_is_any_or_bound_by_shape(name: str) -> None:
+def test_dynamic_batch_is_any_unless_a_shape_is_given(name: str) -> None:
     model = MODELS[name]()
     x = random_input(model)
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
@@ -74,12 +74,12 @@ def test_a_dynamic_batch_is_any_or_bound_by_shape(name: str) -> None:
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_shape_may_have_any() -> None:
+def test_given_shape_may_contain_any() -> None:
     mod, _ = from_onnx(_one_relu(), shape={"x": (relay.Any(), 7)})
     assert _input_type(mod) == "Tensor[(?, 7), float32]"
 
 
-def test_dtype_is_for_inputs_without_a_type() -> None:
+def test_dtype_argument_applies_to_inputs_without_a_type() -> None:
     assert _input_type(from_onnx(_one_relu(), dtype="float64")[0]) == "Tensor[(2, 3), float32]"
     untyped = _one_relu(elem_type=TensorProto.UNDEFINED)
     assert _input_type(from_onnx(untyped)[0]) == "Tensor[(2, 3), float32]"
@@ -87,22 +87,22 @@ def test_dtype_is_for_inputs_without_a_type() -> None:
     assert _input_type(from_onnx(_one_relu(), dtype={"x": "int8"})[0]) == "Tensor[(2, 3), int8]"
 
 
-def test_opset_argument_replaces_that_of_the_model() -> None:
-    """Softmax without an axis: before opset 13 over the second, then over the last."""
+def test_opset_argument_replaces_the_model_s_opset() -> None:
+    """Softmax without an axis: over the second axis before opset 13, over the last one since."""
     b = Builder(opset=13)
     model = b.model(b.call("Softmax", "x"), shape=(2, 3, 1))
     assert "axis=2" in str(from_onnx(model)[0]) or "axis=-1" in str(from_onnx(model)[0])
     assert "axis=1" in str(from_onnx(model, opset=11)[0])
 
 
-def test_products_of_batches_may_stay_untransposed() -> None:
+def test_batch_matmul_stays_untransposed_on_request() -> None:
     text = str(from_onnx(MODELS["attention"](), convert_config={"use_nt_batch_matmul": False})[0])
     assert "transpose_b=True" not in text
     assert "transpose_b=True" in str(from_onnx(MODELS["attention"]())[0])
 
 
-def test_initializers_that_are_listed_as_inputs_are_parameters() -> None:
-    """As models before IR version 4 list them."""
+def test_initializers_listed_as_inputs_are_parameters() -> None:
+    """Models before IR version 4 list them."""
     model = MODELS["residual"]()
     weights = model.graph.initializer
     infos = [helper.make_tensor_value_info(w.name, w.data_type, w.dims) for w in weights]
@@ -112,7 +112,7 @@ def test_initializers_that_are_listed_as_inputs_are_parameters() -> None:
     assert len(mod["main"].params) == 1 + len(infos) and len(params) == len(infos)
 
 
-def test_spans_name_the_nodes() -> None:
+def test_spans_name_the_onnx_nodes() -> None:
     mod, _ = from_onnx(MODELS["residual"]())
     nodes = [n for n in post_order(mod["main"].body) if not isinstance(n, relay.Op)]
     convs = [n for n in nodes if isinstance(n, relay.Call) and n.op.name == "nn.conv2d"]
@@ -121,7 +121,7 @@ def test_spans_name_the_nodes() -> None:
     assert str(mod["main"].params[0].span) == "x"
 
 
-def test_a_finding_names_the_node_of_the_model() -> None:
+def test_span_has_the_node_s_name_or_that_of_its_output() -> None:
     model = _one_relu()
     (node,) = model.graph.node
     node.name = "the_relu"
@@ -132,13 +132,13 @@ def test_a_finding_names_the_node_of_the_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["x:0", "input.1", "a b", "1", "é", 'a"b', "a/b-c", "%x", "a\nb"])
-def test_any_name_of_an_input_gives_a_module_that_can_be_printed_and_read(name: str) -> None:
+def test_module_with_any_input_name_can_be_printed_and_parsed(name: str) -> None:
     mod, _ = from_onnx(_one_relu(name))
     assert relay.structural_equal(relay.parse(mod.astext()), mod)
     assert byoc_lab.evaluate(mod, {name: np.ones((2, 3), "float32")}).value.sum() == 6
 
 
-def test_the_same_name_twice_is_refused() -> None:
+def test_value_defined_twice_is_refused() -> None:
     model = _one_relu()
     model.graph.node.extend([model.graph.node[0]])
     with pytest.raises(ImporterError, match="'y', which is defined before"):
@@ -155,7 +155,7 @@ def test_nodes_may_share_a_name() -> None:
     assert "nn.relu" in str(mod)
 
 
-def test_an_operator_without_converter_is_named_with_its_node_and_opset() -> None:
+def test_unsupported_operator_error_names_node_and_opset() -> None:
     b = Builder()
     model = b.model(b.call("Bernoulli", b.call("Relu", "x")))
     with pytest.raises(UnsupportedOperatorError) as raised:
@@ -163,7 +163,7 @@ def test_an_operator_without_converter_is_named_with_its_node_and_opset() -> Non
     assert "node 'bernoulli_2', operator Bernoulli, opset 17" in str(raised.value)
 
 
-def test_all_missing_operators_are_named_at_once() -> None:
+def test_all_unsupported_operators_are_named_in_one_error() -> None:
     model = _one_relu()
     model.graph.node.extend(
         [
@@ -175,8 +175,8 @@ def test_all_missing_operators_are_named_at_once() -> None:
         from_onnx(model)
 
 
-def test_a_function_of_the_model_is_inlined() -> None:
-    """A model may define its own operators by nodes."""
+def test_function_defined_in_the_model_is_inlined() -> None:
+    """A model may define its own operators as functions of nodes."""
     body = [helper.make_node("Relu", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
     function = helper.make_function("mine", "ReluNeg", ["a"], ["b"], body, opsets[:1])
@@ -209,7 +209,9 @@ def test_a_function_of_the_model_is_inlined() -> None:
         ({"shape": {"x": (1, 4, 16, 16)}}, UnsupportedOperatorError, "node 'conv_3', .*channels"),
     ],
 )
-def test_arguments_are_checked(arguments: Any, error: type[Exception], message: str) -> None:
+def test_invalid_arguments_are_refused(
+    arguments: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         from_onnx(MODELS["residual"](), **arguments)
 
@@ -220,11 +222,11 @@ def test_arguments_are_checked(arguments: Any, error: type[Exception], message: 
         ("Convv", "did you mean 'Conv'?"),
         ("GatherNd", "did you mean 'GatherND'?"),
         ("NonMaxSupression", "did you mean 'NonMaxSuppression'?"),
-        ("SequenceMap", None),  # an operator of ONNX, and not SequenceAt
+        ("SequenceMap", None),  # exists in ONNX, unlike SequenceAt
         ("Frobnicate", None),
     ],
 )
-def test_a_misspelt_operator_is_recognized(written: str, hint: str | None) -> None:
+def test_misspelt_operator_error_suggests_a_name(written: str, hint: str | None) -> None:
     model = _one_relu()
     model.graph.node[0].op_type = written
     with pytest.raises(UnsupportedOperatorError) as found:
@@ -233,14 +235,14 @@ def test_a_misspelt_operator_is_recognized(written: str, hint: str | None) -> No
     assert (hint in message) if hint else ("did you mean" not in message)
 
 
-def test_a_value_that_nobody_defines_is_named() -> None:
+def test_undefined_value_is_named_in_the_error() -> None:
     model = _one_relu()
     model.graph.node[0].input[0] = "absent"
     with pytest.raises(ImporterError, match="'absent', which no input, initializer or earlier"):
         from_onnx(model)
 
 
-def test_a_network_of_many_nodes_is_imported_in_linear_time() -> None:
+def test_network_of_many_nodes_is_imported_in_linear_time() -> None:
     b = Builder()
     weight = b.constant(np.ones(4, np.float32))
     x = "x"
@@ -257,8 +259,8 @@ def test_a_network_of_many_nodes_is_imported_in_linear_time() -> None:
     assert byoc_lab.evaluate(mod, [np.zeros(4, "float32")]).value.tolist() == [5000.0] * 4
 
 
-def test_a_dynamic_batch_through_shapes_that_are_computed() -> None:
-    """As PyTorch exports x.view(x.shape[0], 5, 4, 8): the other lengths stay known."""
+def test_dynamic_batch_through_computed_shapes_leaves_other_dimensions_known() -> None:
+    """PyTorch exports x.view(x.shape[0], 5, 4, 8) in this form."""
     b = Builder()
     batch = b.call("Gather", b.call("Shape", "x"), b.constant(np.array(0)), axis=0)
     row = b.call("Unsqueeze", batch, b.constant(np.array([0])))

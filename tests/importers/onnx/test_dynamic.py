@@ -1,4 +1,5 @@
-"""A model with several unknown lengths: imported, partitioned, built, run with any of them."""
+"""A model with several unknown dimensions: imported, partitioned and built, then run with any
+sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ FLOAT = TensorProto.FLOAT
 
 
 def encoder() -> Any:
-    """A layer of a transformer as PyTorch exports it: shapes are computed from those of x."""
+    """A transformer layer in PyTorch's export form: shapes are computed from the shape of x."""
     random = np.random.default_rng(0)
     node, arrays = helper.make_node, {}
     for name in ("wq", "wk", "wv", "wo"):
@@ -55,7 +56,7 @@ def encoder() -> Any:
 
 
 @pytest.mark.parametrize("backend", [pytest.param(None, marks=pytest.mark.slow), "dnnl"])
-def test_encoder_runs_with_unknown_batch_and_length(backend: str | None) -> None:
+def test_encoder_runs_with_unknown_batch_and_sequence_length(backend: str | None) -> None:
     model = encoder()
     session = InferenceSession(model.SerializeToString())
     mod, _ = from_onnx(model)
@@ -71,7 +72,7 @@ def test_encoder_runs_with_unknown_batch_and_length(backend: str | None) -> None
 
 
 @pytest.mark.parametrize("given", [{"batch": 2}, {"length": 5}, {"batch": 2, "length": 5}], ids=str)
-def test_an_encoder_with_a_length_given_computes_the_same(given: dict[str, int]) -> None:
+def test_encoder_with_a_given_sequence_length_computes_the_same(given: dict[str, int]) -> None:
     model = encoder()
     mod, _ = from_onnx(model, shape=given)
     x = np.random.default_rng(1).normal(size=(2, 5, WIDTH)).astype("float32")
@@ -93,8 +94,10 @@ def test_an_encoder_with_a_length_given_computes_the_same(given: dict[str, int])
         ([2, 1, "n", 4], [2, 3, 4, 5]),
     ],
 )
-def test_products_of_batches_that_broadcast(left: list[Any], right: list[Any]) -> None:
-    """Lengths of one side alone may be 1 or those of the other when it runs."""
+def test_matmul_of_batches_that_broadcast_at_run_time_equals_onnxruntime(
+    left: list[Any], right: list[Any]
+) -> None:
+    """Dimensions of one operand may be 1 or equal the other's, known only at run time."""
     ends = [
         helper.make_tensor_value_info(n, FLOAT, shape) for n, shape in (("a", left), ("b", right))
     ]
@@ -120,7 +123,7 @@ def test_products_of_batches_that_broadcast(left: list[Any], right: list[Any]) -
     "op, inputs, kind, value",
     [("Expand", ["one", "n"], "shape", [2, 3]), ("Range", ["zero", "n", "one"], "start", 4)],
 )
-def test_a_refused_build_says_how_a_value_becomes_constant(
+def test_build_error_says_how_to_make_a_value_constant(
     op: str, inputs: list[str], kind: str, value: Any
 ) -> None:
     pytest.importorskip("tvm")

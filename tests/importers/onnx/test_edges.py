@@ -1,4 +1,4 @@
-"""Special values of ONNX operators: the numbers of ONNX Runtime, but for the listed differences."""
+"""ONNX operators on special values: ONNX Runtime's results, except for listed differences."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ CASES: list[Case] = [
     ),
     ("Resize", IMAGE, {"": np.array(0), "s": np.float32([1, 1, 2, 2])}, {"mode": "nearest"}),
 ]
-# Operators whose special values may differ, as docs/importers.md says: they are given others.
+# Operators whose special values may differ, as docs/importers.md lists: they get other values.
 DIFFERENT = {
     "ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "LayerNormalization", "LRN", "MaxPool",
     "ReduceLogSumExp", "ReduceMax", "ReduceMin", "ScatterElements", "ScatterND", "Softplus",
 }  # fmt: skip
-# ONNX Runtime has a kernel of its own for AVX-512: nan results differ between processors.
+# ONNX Runtime has a separate kernel for AVX-512: nan results differ between processors.
 OF_THE_PROCESSOR = {"LogSoftmax", "QuantizeLinear", "Softmax"}
 
 
@@ -98,7 +98,7 @@ def by_framework(net: Any, data: np.ndarray) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_special_values_are_those_of_onnx_runtime(case: Case) -> None:
+def test_special_values_equal_onnxruntime(case: Case) -> None:
     op, data, _, _ = case
     if op in DIFFERENT:
         data = np.where(np.abs(data) < 50, data, np.float32(1))
@@ -113,7 +113,7 @@ def test_special_values_are_those_of_onnx_runtime(case: Case) -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("op", ["ReduceSum", *REDUCING])
-def test_a_reduction_over_no_axes_changes_each_element(op: str) -> None:
+def test_reduction_over_no_axes_applies_to_each_element(op: str) -> None:
     node = h.make_node(op, ["v", "axes"], ["r"], noop_with_empty_axes=1)
     axes = nh.from_array(np.zeros(0, "int64"), "axes")
     given = h.make_tensor_value_info("v", T.FLOAT, [2])
@@ -125,7 +125,7 @@ def test_a_reduction_over_no_axes_changes_each_element(op: str) -> None:
     np.testing.assert_allclose(found, by_framework(net, data), rtol=1e-6)
 
 
-def test_the_page_lists_the_differences() -> None:
+def test_page_lists_the_operators_that_differ() -> None:
     _, _, text = PAGE.read_text().partition("### Numbers that differ from ONNX Runtime")
     rows = [line.split("|")[1].strip() for line in text.split("##")[0].splitlines() if "|" in line]
     assert {name for row in rows[2:] for name in row.split(", ")} == DIFFERENT

@@ -1,4 +1,4 @@
-"""Quantized operators round halves to the even neighbour, as ONNX Runtime and PyTorch do."""
+"""Quantized operators round halves to even, as ONNX Runtime and PyTorch do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MORE: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 def node(op: str, arguments: list[Any], out: str, **attrs: Any) -> Any:
-    """A model of one node, and its input: the first tensor; the others are constants."""
+    """A model of one node, and its input: the first tensor; the other tensors are constants."""
     arrays = {f"a{n}": np.asarray(a) for n, a in enumerate(arguments)}
     kind = {"float32": T.FLOAT, "uint8": T.UINT8, "int8": T.INT8, "bool": T.BOOL}
     first = next(n for n, a in arrays.items() if a.ndim)
@@ -66,7 +66,8 @@ def node(op: str, arguments: list[Any], out: str, **attrs: Any) -> Any:
 
 
 def everywhere(net: Any, feed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The output by ONNX Runtime, the reference, both lowerings, LLVM and DNNL."""
+    """Asserts that ONNX Runtime, the reference, both lowerings, LLVM and DNNL give equal
+    outputs."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -119,7 +120,7 @@ BLOCKED: list[tuple[str, list[Any], str, int]] = [
 
 
 @pytest.mark.parametrize("op, arguments, out, size", BLOCKED)
-def test_a_scale_for_each_block_agrees_with_onnxruntime(
+def test_scale_per_block_agrees_with_onnxruntime(
     op: str, arguments: list[Any], out: str, size: int
 ) -> None:
     net, feed = node(op, arguments, out, axis=1, block_size=size)
@@ -135,7 +136,7 @@ def test_blocks_that_do_not_cover_the_axis_are_refused() -> None:
 
 @settings(max_examples=some(3))
 @given(seed=st.integers(0, 2**16), shift=st.integers(1, 4), zero=st.integers(-5, 5))
-def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None:
+def test_matmuls_round_halves_to_even(seed: int, shift: int, zero: int) -> None:
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 9, (30, 6)).astype("uint8")
     b = rng.integers(-4, 5, (6, 5)).astype("int8")
@@ -158,12 +159,12 @@ def test_convolutions_round_halves_to_even(seed: int, shift: int) -> None:
 
 
 @pytest.mark.parametrize("op", MORE)
-def test_functions_round_halves_to_even(op: str) -> None:
+def test_elementwise_functions_round_halves_to_even(op: str) -> None:
     arguments, attrs = MORE[op]
     check(*node(op, arguments, "uint8", **attrs))
 
 
-def test_the_attribute_survives_text_and_json() -> None:
+def test_rounding_attribute_survives_text_and_json() -> None:
     data = relay.var("x", shape=(4,))
     made = relay.qnn.op.quantize(data, relay.const(1.0), relay.const(0), rounding="TOEVEN")
     mod = InferType()(relay.IRModule.from_expr(made))
@@ -175,7 +176,7 @@ def test_the_attribute_survives_text_and_json() -> None:
     assert plain.attrs.rounding == "TONEAREST"
 
 
-def test_quantization_in_integers_keeps_the_rounding() -> None:
+def test_fake_quantization_to_integer_keeps_the_rounding() -> None:
     x = relay.var("x", shape=(1, 8), dtype="int8")
     real = relay.qnn.op.dequantize(x, relay.const(1.0), relay.const(0))
     kept = relay.reshape(real, newshape=(8,))

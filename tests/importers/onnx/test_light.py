@@ -1,4 +1,4 @@
-"""The networks that the onnx package holds: equal to TVM's modules, and imported in linear time."""
+"""The networks in the onnx package: modules equal to TVM's, imported in linear time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .golden import LIGHT, ask, digest, light_networks, shown, shown_module
 
 NETWORKS = light_networks()
 pytestmark = pytest.mark.skipif(not NETWORKS, reason="the data of onnx 1.14.1 is not installed")
-LIMIT = 8.0  # seconds, on a busy machine; on an idle one 1; TVM takes 38 for DenseNet-121
+LIMIT = 8.0  # seconds of CPU time; on an idle machine 1; TVM takes 38 for DenseNet-121
 
 
 QUICK = {"squeezenet", "shufflenet", "resnet50"}
@@ -22,7 +22,7 @@ QUICK = {"squeezenet", "shufflenet", "resnet50"}
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETWORKS]
 )
-def test_structure_is_that_of_tvm(name: str) -> None:
+def test_digest_of_the_module_equals_tvm(name: str) -> None:
     start = time.process_time()
     mod, _ = from_onnx(NETWORKS[name])
     assert time.process_time() - start < LIMIT
@@ -37,7 +37,7 @@ def test_all_nine_networks_are_compared() -> None:
 @pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["squeezenet"])
-def test_text_is_that_of_tvm(name: str) -> None:
+def test_text_of_the_module_equals_tvm(name: str) -> None:
     theirs = ask({name: (NETWORKS[name], {})})[name]
     ours = shown_module(from_onnx(NETWORKS[name])[0])
     assert ours == shown(theirs["text"], theirs["constants"])

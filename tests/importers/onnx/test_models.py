@@ -1,4 +1,4 @@
-"""Networks built node by node: equal to ONNX Runtime's numbers and to TVM's structure."""
+"""Networks built node by node: ONNX Runtime's results and TVM's modules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from byoc_lab.importers.onnx import from_onnx
 from .golden import FOLDER, REFUSED, shown_module
 from .models import MODELS, random_input
 
-# Where our module is another one than that of the real TVM that is compared with; docs/importers.md
-# has the reasons. Each entry says what ours has that TVM's has not.
+# Models whose module differs from TVM's; docs/importers.md has the reasons. Each entry is a text
+# that only byoc_lab's module contains.
 DIFFERENT = {"attention": "nn.dense(", "quantize_dequantize": 'rounding="TOEVEN"'}
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_numbers_are_those_of_onnx_runtime(name: str) -> None:
+def test_results_equal_onnxruntime(name: str) -> None:
     model = MODELS[name]()
     x = random_input(model)
     session = onnxruntime.InferenceSession(
@@ -33,7 +33,7 @@ def test_numbers_are_those_of_onnx_runtime(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - REFUSED))
-def test_structure_is_that_of_tvm_or_differs_as_listed(name: str) -> None:
+def test_module_equals_tvm_or_differs_as_listed(name: str) -> None:
     ours = shown_module(from_onnx(MODELS[name]())[0])
     theirs = (FOLDER / f"{name}.relay").read_text(encoding="utf-8")
     if name in DIFFERENT:
@@ -42,11 +42,11 @@ def test_structure_is_that_of_tvm_or_differs_as_listed(name: str) -> None:
         assert ours == theirs
 
 
-def test_a_detection_head_is_built_with_a_result_of_any_length() -> None:
+def test_detection_head_is_built_with_a_result_of_unknown_size() -> None:
     model = MODELS["detection"]()
     x = random_input(model)
     mod = byoc_lab.trace(from_onnx(model)[0], "dnnl").result
-    assert "dyn.strided_slice" in str(mod)  # as many boxes as the suppression leaves
+    assert "dyn.strided_slice" in str(mod)  # as many boxes as the suppression keeps
     session = onnxruntime.InferenceSession(model.SerializeToString())
     (wanted,) = session.run(None, {"x": x})
     (found,) = byoc_lab.build(mod).run([x])

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     nodes.FOLDER is None, reason="the data of onnx 1.14.1 is not installed"
 )
 
-AT_LEAST = 850  # TVM 0.16's own importer takes 743 of the 924, and 666 of them are right
+AT_LEAST = 850  # TVM 0.16's importer accepts 743 of the 924 tests, and 666 give right results
 ALL = 924
 CHUNKS = 8
 NAMES_ITS_NODE = re.compile(
@@ -31,15 +31,15 @@ def outcomes() -> list[nodes.Outcome]:
     return [nodes.outcome(name) for name in nodes.names()]
 
 
-def test_every_node_is_right_or_refused_by_name() -> None:
+def test_every_node_test_is_right_or_refused_with_the_operator() -> None:
     assert len(outcomes()) == ALL
     assert sum(o.kind in ("right", "frozen") for o in outcomes()) >= AT_LEAST
     for one in outcomes():
         assert one.kind != "refused" or NAMES_ITS_NODE.search(one.error), one
 
 
-def test_the_page_of_importers_has_these_results() -> None:
-    """python -m tests.importers.onnx.nodes writes them."""
+def test_importers_page_has_these_results() -> None:
+    """`python -m tests.importers.onnx.nodes` writes them."""
     text = nodes.PAGE.read_text(encoding="utf-8")
     assert text == nodes.written(text, nodes.page(outcomes()))
 
@@ -51,7 +51,7 @@ def _built(mod: Any, inputs: list[Any]) -> list[np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_compiled_nodes_give_the_stored_results(chunk: int) -> None:
-    """But for those that need a length or a parameter when they are built."""
+    """Except for nodes that need a size or a parameter at compile time."""
     compiled = 0
     for name in nodes.names()[chunk::CHUNKS]:
         with suppress(BuildError, PassError):

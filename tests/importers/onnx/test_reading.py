@@ -1,4 +1,5 @@
-"""Files: external data, damage, and hostile contents; each fault is a typed error."""
+"""ONNX files: external data, damaged files, and hostile contents; each fault raises a typed
+error."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.sweeps import some
 from .models import MODELS, Builder
 
 
-def test_external_data_lies_beside_the_model(tmp_path: Path) -> None:
+def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
     model, path = MODELS["residual"](), tmp_path / "big.onnx"
     wanted = from_onnx(model)[0]
     onnx.save_model(
@@ -39,7 +40,7 @@ def test_external_data_lies_beside_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "a/../../secret"])
-def test_external_data_may_not_lie_elsewhere(tmp_path: Path, location: str) -> None:
+def test_external_data_outside_the_folder_is_refused(tmp_path: Path, location: str) -> None:
     (tmp_path / "secret").write_bytes(bytes(4096))
     (tmp_path / "models").mkdir()
     model = MODELS["residual"]()
@@ -53,7 +54,7 @@ def test_external_data_may_not_lie_elsewhere(tmp_path: Path, location: str) -> N
         from_onnx(path)
 
 
-def test_a_proto_with_external_data_says_where_to_import_it_from() -> None:
+def test_proto_with_external_data_names_the_file_to_import() -> None:
     model = MODELS["residual"]()
     (weight, *_) = model.graph.initializer
     weight.ClearField("raw_data")
@@ -91,7 +92,7 @@ def _with_weight(tensor: Any) -> Any:
 
 
 @pytest.mark.parametrize("dims", [[3], [2, 2], [-2], [2**40], [2**62, 4], [2**31, 2**31, 2**31]])
-def test_a_tensor_whose_data_does_not_fit_its_shape(dims: list[int]) -> None:
+def test_tensor_whose_data_does_not_fit_its_shape_is_refused(dims: list[int]) -> None:
     tensor = numpy_helper.from_array(np.ones(2, np.float32), "w")
     del tensor.dims[:]
     tensor.dims.extend(dims)
@@ -118,7 +119,7 @@ def test_a_tensor_whose_data_does_not_fit_its_shape(dims: list[int]) -> None:
         ),
     ],
 )
-def test_a_node_that_asks_for_the_impossible_ends_at_once(
+def test_node_with_an_impossible_size_ends_at_once(
     op: str, constants: list[Any], attributes: dict[str, Any]
 ) -> None:
     weights = [numpy_helper.from_array(np.asarray(c), f"w{i}") for i, c in enumerate(constants)]
@@ -133,7 +134,7 @@ def test_a_node_that_asks_for_the_impossible_ends_at_once(
     _module_or_typed_error(model.SerializeToString())
 
 
-def test_a_functions_recursion_is_refused() -> None:
+def test_recursive_function_is_refused() -> None:
     body = [helper.make_node("F", ["a"], ["b"], domain="mine")]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
     function = helper.make_function("mine", "F", ["a"], ["b"], body, opsets)
@@ -164,7 +165,7 @@ def _module_or_typed_error(data: bytes) -> None:
 
 @settings(max_examples=some(80))
 @given(st.sampled_from(sorted(BYTES)), st.floats(0, 1))
-def test_a_truncated_file_is_a_typed_error(name: str, part: float) -> None:
+def test_truncated_file_raises_a_typed_error(name: str, part: float) -> None:
     data = BYTES[name]
     _module_or_typed_error(data[: int(part * len(data))])
 
@@ -174,7 +175,7 @@ def test_a_truncated_file_is_a_typed_error(name: str, part: float) -> None:
     st.sampled_from(sorted(BYTES)),
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_size=1, max_size=6),
 )
-def test_a_damaged_file_is_a_module_or_a_typed_error(
+def test_damaged_file_gives_a_module_or_a_typed_error(
     name: str, damage: list[tuple[int, int]]
 ) -> None:
     data = bytearray(BYTES[name])
@@ -185,7 +186,7 @@ def test_a_damaged_file_is_a_module_or_a_typed_error(
 
 @settings(max_examples=some(150))
 @given(st.sampled_from(sorted(MODELS)), st.data())
-def test_wrong_nodes_are_typed_errors(name: str, data: st.DataObject) -> None:
+def test_invalid_nodes_give_a_module_or_a_typed_error(name: str, data: st.DataObject) -> None:
     """Attributes, inputs and types are changed; the file itself is well-formed."""
     model = onnx.ModelProto.FromString(BYTES[name])
     node = data.draw(st.sampled_from(list(model.graph.node)))

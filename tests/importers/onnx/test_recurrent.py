@@ -1,4 +1,4 @@
-"""Recurrent layers and Scan: numbers of ONNX Runtime."""
+"""Recurrent layers and Scan give ONNX Runtime's results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def layer(op: str, direction: str = "forward", **more: Any) -> tuple[Any, dict[str, np.ndarray]]:
-    """A model of one layer, and values of its inputs."""
+    """A model of one layer, and values for its inputs."""
     random = np.random.RandomState(0)
     lengths, states = more.pop("lengths", None), more.pop("states", False)
     bias, count, rows = more.pop("bias", True), 1 + (direction == "bidirectional"), GATES[op]
@@ -86,7 +86,7 @@ def numbers(alpha: float, beta: float) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("op", GATES)
-def test_numbers_are_those_of_onnx_runtime(op: str, case: str) -> None:
+def test_recurrent_layers_equal_onnxruntime(op: str, case: str) -> None:
     check(*layer(op, **dict(CASES[case])))
 
 
@@ -112,7 +112,7 @@ def test_numbers_are_those_of_onnx_runtime(op: str, case: str) -> None:
         ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}),
     ],
 )
-def test_attributes_are_those_of_onnx_runtime(op: str, more: dict[str, Any]) -> None:
+def test_attributes_of_recurrent_layers_equal_onnxruntime(op: str, more: dict[str, Any]) -> None:
     check(*layer(op, **more))
 
 
@@ -132,7 +132,7 @@ def test_unsupported_recurrent_layer_raises_error_that_names_the_node() -> None:
 def scan(
     axes: tuple[int, int] = (0, 0), backwards: tuple[int, int] = (0, 0), opset: int = 11
 ) -> Any:
-    """total += row; the totals are stacked."""
+    """total += row; the totals of all iterations are stacked."""
     info = helper.make_tensor_value_info
     body = helper.make_graph(
         [
@@ -171,7 +171,7 @@ def scan(
 
 @pytest.mark.parametrize("axes", [(0, 0), (1, 0), (0, 1), (-1, -1)])
 @pytest.mark.parametrize("backwards", [(0, 0), (1, 0), (0, 1)])
-def test_scan_is_that_of_onnx_runtime(axes: tuple[int, int], backwards: tuple[int, int]) -> None:
+def test_scan_equals_onnxruntime(axes: tuple[int, int], backwards: tuple[int, int]) -> None:
     model = scan(axes, backwards)
     random = np.random.RandomState(0)
     shapes = {
@@ -180,8 +180,8 @@ def test_scan_is_that_of_onnx_runtime(axes: tuple[int, int], backwards: tuple[in
     check(model, {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()})
 
 
-def test_a_scan_of_opset_8_is_one_for_each_element_of_the_batch() -> None:
-    """s = s + x along axis 1 of (batch, steps, 2); each s is handed out twice as large."""
+def test_scan_of_opset_8_runs_once_per_batch_element() -> None:
+    """s = s + x along axis 1 of (batch, steps, 2); outputs 2 * s in each iteration."""
     nodes = [
         helper.make_node("Add", ["s", "x"], ["s_out"]),
         helper.make_node("Add", ["s_out", "s_out"], ["row"]),
@@ -211,7 +211,7 @@ def test_recurrent_layer_with_400_steps_agrees_with_onnxruntime() -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 10**9])
-def test_a_number_of_steps_that_nobody_means_is_refused_at_once(steps: int) -> None:
+def test_too_many_steps_are_refused_at_once(steps: int) -> None:
     model, _ = layer("GRU")
     with pytest.raises(UnsupportedOperatorError, match=r"node 'layer'.*1 to 10,000 are supported"):
         from_onnx(model, shape={"x": (steps, BATCH, INPUTS)})
@@ -220,9 +220,12 @@ def test_a_number_of_steps_that_nobody_means_is_refused_at_once(steps: int) -> N
 def quantized_lstm(
     count: int, dtype: str, rows: bool, peephole: bool, states: bool
 ) -> tuple[Any, dict[str, np.ndarray]]:
-    """A DynamicQuantizeLSTM, and values of its inputs. rows: whether each output has a scale."""
+    """A DynamicQuantizeLSTM, and values for its inputs.
+
+    rows: whether each output has a scale.
+    """
     random = np.random.RandomState(1)
-    # int8 of 7 bits: without VNNI, sums of two products saturate in ONNX Runtime.
+    # 7-bit int8: without VNNI, sums of two products saturate in ONNX Runtime.
     least, most, middle = (-63, 63, 0) if dtype == "int8" else (0, 255, 128)
     scales = (count, 4 * HIDDEN) if rows else (count,)
     constants: dict[str, np.ndarray] = {
@@ -263,13 +266,13 @@ def quantized_lstm(
         (2, "uint8", False, False, True),
     ],
 )
-def test_a_dynamically_quantized_lstm_is_that_of_onnx_runtime(
+def test_dynamically_quantized_lstm_equals_onnxruntime(
     count: int, dtype: str, rows: bool, peephole: bool, states: bool
 ) -> None:
-    """With drawn numbers, and with zeros, whose range is empty."""
+    """With random values, and with zeros, whose range is empty."""
     model, given = quantized_lstm(count, dtype, rows, peephole, states)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # several quantize parts of a batch by their own ranges
+    options.intra_op_num_threads = 1  # several would quantize parts of a batch separately
     runtime = onnxruntime.InferenceSession(model.SerializeToString(), options)
     mod, _ = from_onnx(model)
     for scale in (1, 0):

@@ -1,4 +1,4 @@
-"""Resize by any scale, in all coordinates and modes, as ONNX Runtime has it."""
+"""Resize with any scale, coordinate transformation and mode equals ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def operators(mod: Any) -> set[str]:
 
 @settings(max_examples=some(60))
 @given(st.data())
-def test_any_scale_is_that_of_onnx_runtime(data: st.DataObject) -> None:
+def test_resize_with_any_scale_equals_onnxruntime(data: st.DataObject) -> None:
     mode, coordinates = data.draw(st.sampled_from(MODES)), data.draw(st.sampled_from(COORDINATES))
     shape = [1, 2, *data.draw(st.lists(st.integers(2, 9), min_size=2, max_size=2))]
     scales = [1.0, 1.0, *(data.draw(st.integers(4, 31)) / 10 for _ in range(2))]
@@ -83,16 +83,16 @@ def test_any_scale_is_that_of_onnx_runtime(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scale", [0.6, 1.3, 2.0])
-def test_a_resized_image_is_built(mode: str, scale: float) -> None:
+def test_resized_image_is_built(mode: str, scale: float) -> None:
     check(model([1, 3, 10, 7], {2: [1.0, 1.0, scale, scale]}, mode=mode), image(1, 3, 10, 7), True)
 
 
 def test_resize_of_10_by_1_3_gives_13() -> None:
-    """In float32, 10 times 1.3 is 13 less a rounding."""
+    """In float32, 10 times 1.3 is slightly less than 13."""
     check(model([1, 1, 10, 10], {2: [1.0, 1.0, 1.3, 1.3]}, mode="linear"), image(1, 1, 10, 10))
 
 
-def test_whole_lengths_are_an_operator_of_relay() -> None:
+def test_resize_to_integer_sizes_becomes_image_resize2d() -> None:
     mod = check(model([1, 2, 4, 6], {2: [1.0, 1.0, 2.0, 0.5]}, mode="linear"), image(1, 2, 4, 6))
     assert operators(mod) == {"image.resize2d"}
 
@@ -106,13 +106,13 @@ def test_whole_lengths_are_an_operator_of_relay() -> None:
         *(([1, 1, 3, 4, 5], m) for m in MODES[:2]),
     ],
 )
-def test_any_axes_can_be_resized(shape: list[int], mode: str) -> None:
+def test_resize_of_any_axes_equals_onnxruntime(shape: list[int], mode: str) -> None:
     sizes = [2 * n + 1 for n in shape] if len(shape) < 3 else [*shape[:2], *(7 for _ in shape[2:])]
     check(model(shape, {3: sizes}, mode=mode), image(*shape))
 
 
 @pytest.mark.parametrize("axes", [[2, 3], [3, 2]])
-def test_a_region_belongs_to_the_axes_that_are_named(axes: list[int]) -> None:
+def test_region_applies_to_the_named_axes(axes: list[int]) -> None:
     first, last = [0.2, 0.4], [0.7, 1.2]
     attributes = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
     net = model(
@@ -132,13 +132,13 @@ def test_a_region_belongs_to_the_axes_that_are_named(axes: list[int]) -> None:
     check(same, x)
 
 
-def test_a_matrix_of_any_size_is_refused() -> None:
+def test_resize_with_too_many_weights_is_refused() -> None:
     net = model([1, 1, 2, 2], {3: [1, 1, 2, 2**31]}, mode="linear", antialias=1)
     with pytest.raises(UnsupportedOperatorError, match="weights; at most"):
         from_onnx(net)
 
 
-def test_scales_that_are_an_input_can_be_frozen() -> None:
+def test_scales_given_as_an_input_can_be_frozen() -> None:
     net = model([1, 1, 2, 2], {2: [1.0, 1.0, 2.0, 2.0]})
     net.graph.input.append(helper.make_tensor_value_info("c2", TensorProto.FLOAT, [4]))
     del net.graph.initializer[:]

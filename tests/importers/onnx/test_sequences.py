@@ -1,4 +1,4 @@
-"""Sequences of tensors, against ONNX Runtime."""
+"""Sequences of tensors equal ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 
 def _model(nodes: list[Any], constants: dict[str, Any]) -> Any:
-    """The nodes are (operator, inputs, output, attributes); x is the input, y the output."""
+    """A model of nodes (operator, inputs, output, attributes) with input x and output y."""
     made = [helper.make_node(op, i.split(","), [o], **a) for op, i, o, a in nodes]
     graph = helper.make_graph(
         made,
@@ -67,7 +67,7 @@ def _model(nodes: list[Any], constants: dict[str, Any]) -> Any:
         ([("SplitToSequence", "x", "s", {}), ("SequenceLength", "s", "y", {})], {}),
     ],
 )
-def test_results_are_those_of_onnx_runtime(nodes: list[Any], constants: dict[str, Any]) -> None:
+def test_sequence_operators_equal_onnxruntime(nodes: list[Any], constants: dict[str, Any]) -> None:
     nodes = [(op, i, o, a) for op, i, o, a in nodes]
     model = _model(nodes, constants)
     for node in model.graph.node:
@@ -82,7 +82,7 @@ def test_results_are_those_of_onnx_runtime(nodes: list[Any], constants: dict[str
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_sequence_is_no_tensor() -> None:
+def test_sequence_in_place_of_a_tensor_is_refused() -> None:
     nodes: list[Any] = [("SequenceConstruct", "x,x", "s", {}), ("Relu", "s", "y", {})]
     with pytest.raises(UnsupportedOperatorError, match=r"operator Relu.*input 0 is a sequence"):
         from_onnx(_model(nodes, {}))
@@ -91,7 +91,7 @@ def test_a_sequence_is_no_tensor() -> None:
 
 
 def _of_sequence() -> Any:
-    """ConcatFromSequence of an input that is a sequence of float32 tensors."""
+    """ConcatFromSequence of a model input that is a sequence of float32 tensors."""
     kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
     node = helper.make_node("ConcatFromSequence", ["xs"], ["y"], axis=0)
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -99,14 +99,14 @@ def _of_sequence() -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def test_an_input_that_is_a_sequence_is_a_parameter_for_each_element() -> None:
+def test_input_sequence_becomes_one_parameter_per_element() -> None:
     mod, _ = from_onnx(_of_sequence(), shape={"xs": [(2, 6), (1, 6)]})
     assert [p.name_hint for p in mod["main"].params] == ["xs_0", "xs_1"]
     found = byoc_lab.evaluate(mod, [X[:2], X[:1]]).value
     np.testing.assert_array_equal(found, np.concatenate([X[:2], X[:1]]))
 
 
-def test_the_elements_of_a_sequence_must_be_known() -> None:
+def test_input_sequence_without_shapes_of_its_elements_is_refused() -> None:
     with pytest.raises(UnsupportedOperatorError, match="give the shape of each element"):
         from_onnx(_of_sequence())
     with pytest.raises(ArgumentError, match="give a list with the shape of each element"):

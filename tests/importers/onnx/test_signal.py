@@ -1,4 +1,5 @@
-"""Transforms, determinants, windows put back and counts of words, as other libraries have them."""
+"""Signal operators, Det, Col2Im, MaxUnpool and TfIdfVectorizer, compared with NumPy and ONNX
+Runtime."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def parts(z: Array) -> Array:
     parted=st.booleans(),
     onesided=st.booleans(),
 )
-def test_a_transform_is_numpys(length: int, wanted: int, parted: bool, onesided: bool) -> None:
+def test_dft_equals_numpy(length: int, wanted: int, parted: bool, onesided: bool) -> None:
     x = drawn(2, length, 2 if parted else 1)
     signal = x[..., 0] + 1j * x[..., 1] if parted else x[..., 0]
     frequencies = np.fft.fft(signal, wanted, axis=1)
@@ -80,7 +81,7 @@ def test_a_transform_is_numpys(length: int, wanted: int, parted: bool, onesided:
         check(net, x, parts(np.fft.ifft(signal, axis=1)), built=False)
 
 
-def test_the_axis_of_a_transform_is_an_input_since_opset_20() -> None:
+def test_dft_axis_is_an_input_since_opset_20() -> None:
     x = drawn(2, 5, 3, 1)
     net, _ = node("DFT", [x, None, np.array(1)], opset=20)
     check(net, x, parts(np.fft.fft(x[..., 0], axis=1)))
@@ -88,32 +89,32 @@ def test_the_axis_of_a_transform_is_an_input_since_opset_20() -> None:
 
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("window", [None, np.hanning(16).astype("float32")])
-def test_frames_are_those_of_onnx_runtime(onesided: int, window: Array | None) -> None:
+def test_stft_equals_onnxruntime(onesided: int, window: Array | None) -> None:
     x = drawn(2, 100, 1)
     check(*node("STFT", [x, np.array(7), window, np.array(16)], onesided=onesided))
 
 
-def test_frames_that_are_longer_than_the_signal() -> None:
+def test_frames_longer_than_the_signal_are_refused() -> None:
     net, _ = node("STFT", [drawn(1, 10, 1), np.array(2), None, np.array(11)])
     with pytest.raises(UnsupportedOperatorError, match="frames of 11 with a step of 2"):
         from_onnx(net)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_determinants_are_numpys(size: int) -> None:
+def test_determinants_equal_numpy(size: int) -> None:
     x = drawn(3, size, size)
     net, _ = node("Det", [x])
     check(net, x, np.linalg.det(x.astype("float64")).astype("float32"))
 
 
-def test_larger_determinants_are_refused() -> None:
+def test_determinants_of_large_matrices_are_refused() -> None:
     with pytest.raises(UnsupportedOperatorError, match="1 to 4 rows and columns"):
         from_onnx(node("Det", [drawn(5, 5)])[0])
 
 
 @settings(max_examples=some(30))
 @given(st.data())
-def test_columns_are_added_where_they_came_from(data: st.DataObject) -> None:
+def test_col2im_adds_columns_at_their_windows(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 2))
     some = st.lists(st.integers(1, 3), min_size=rank, max_size=rank)
     block, strides, dilations = (data.draw(some) for _ in range(3))
@@ -142,14 +143,14 @@ def test_columns_are_added_where_they_came_from(data: st.DataObject) -> None:
     check(net, x, wanted[(slice(None), slice(None), *inside)], built=False)
 
 
-def test_an_image_of_columns_is_built() -> None:
+def test_col2im_of_an_image_is_built() -> None:
 
     x = drawn(1, 2 * 9, 36)
     net, _ = node("Col2Im", [x, np.array([8, 8]), np.array([3, 3])])
     check(net, x)
 
 
-def test_maxima_are_put_back_as_in_onnx_runtime() -> None:
+def test_max_unpool_equals_onnxruntime() -> None:
     x = drawn(1, 2, 3, 3)
     places = np.array([[0, 3, 4, 12, 15, 16, 24, 27, 28], [36, 38, 41, 55, 57, 58, 60, 68, 71]])
     check(*node("MaxUnpool", [x, places.reshape(x.shape)], kernel_shape=[2, 2], strides=[2, 2]))
@@ -158,7 +159,7 @@ def test_maxima_are_put_back_as_in_onnx_runtime() -> None:
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("skips", [0, 1, 5])
 @pytest.mark.parametrize("shape", [(12,), (2, 6), (1, 1)])
-def test_words_are_counted_as_in_onnx_runtime(mode: str, skips: int, shape: Any) -> None:
+def test_tfidf_counts_words_as_onnxruntime_does(mode: str, skips: int, shape: Any) -> None:
     x = np.resize(np.array([1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8], "int32"), shape)
     net, x = node(
         "TfIdfVectorizer", [x], mode=mode, min_gram_length=1, max_gram_length=2,
@@ -169,7 +170,7 @@ def test_words_are_counted_as_in_onnx_runtime(mode: str, skips: int, shape: Any)
 
 
 def test_mel_weights_are_triangles() -> None:
-    """Each frequency between the first and the last centre has weights that sum to 1."""
+    """The weights of each frequency between the first and the last centre sum to 1."""
     numbers = [np.array(8), np.array(256), np.array(16000), np.array(0.0, "float32")]
     net, _ = node("MelWeightMatrix", [*numbers, np.array(8000.0, "float32")])
     mod, _ = from_onnx(net, freeze={"a0": 8})

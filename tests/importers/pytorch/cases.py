@@ -1,4 +1,4 @@
-"""Calls of PyTorch by group: each a function of the same inputs."""
+"""Calls of PyTorch by group: the functions of a group take the same inputs."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ GATHERING: Functions = {
 
 
 def _put(x: Any, place: Any, value: Any, add: bool = False) -> Any:
-    """x with an assignment to, or an addition at, a place."""
+    """x with an assignment to, or an addition at, an index."""
     y = x.clone()
     if add:
         y[place] += value

@@ -1,4 +1,4 @@
-"""PyTorch networks for tests: the classics, as published but with few classes and small images."""
+"""PyTorch networks for tests: well-known architectures with few classes and small images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 
 class BasicBlock(nn.Module):
-    """Two convolutions beside a shortcut."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int = 1):
         super().__init__()
@@ -120,7 +120,7 @@ class MobileNetV2(nn.Module):
 
 
 class MobileNetV3(nn.Module):
-    """The small one."""
+    """The small MobileNetV3."""
 
     # kernel, hidden, channels, squeeze and excitation, activation, stride
     STAGES = (
@@ -171,7 +171,7 @@ class UNet(nn.Module):
 
 
 class TextClassifier(nn.Module):
-    """The mean of the embeddings of the words that the mask has, without a recurrence."""
+    """The mean of the embeddings of the unmasked words, without recurrence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,7 +189,8 @@ class TextClassifier(nn.Module):
 
 
 class QuantizedConv(nn.Module):
-    """As PyTorch's quantization writes it: int8 data and weights, dequantized for a convolution."""
+    """A convolution in the form of PyTorch's quantization: int8 data and weights, dequantized
+    first."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Calls of PyTorch that order elements, or measure distances: x (3, 8), y (3, 8), i (3, 8)."""
+"""Calls of PyTorch that sort elements or measure distances: x (3, 8), y (3, 8), i (3, 8)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from .networks import build  # noqa: E402
 
 
 class Scaled(nn.Module):
-    """y = relu(x * gain), and a shift that is subtracted."""
+    """y = relu(x * gain) - shift."""
 
     def __init__(self, gain: float = 2.0):
         super().__init__()
@@ -37,7 +37,7 @@ class Scaled(nn.Module):
 X = torch.tensor([[-1.0, 0.5, 2.0]])
 
 
-def test_a_module_an_exported_program_and_a_file_give_one_relay_module(tmp_path: Path) -> None:
+def test_module_exported_program_and_file_give_the_same_relay_module(tmp_path: Path) -> None:
     program = torch.export.export(Scaled(), (X,))
     path = tmp_path / "scaled.pt2"
     torch.export.save(program, str(path))
@@ -47,7 +47,7 @@ def test_a_module_an_exported_program_and_a_file_give_one_relay_module(tmp_path:
     np.testing.assert_array_equal(byoc_lab.evaluate(mods[0], [X.numpy()]).value, [[-1, 0, 3]])
 
 
-def test_weights_that_are_not_frozen_are_parameters_by_their_names() -> None:
+def test_weights_that_are_not_frozen_are_named_parameters() -> None:
     mod, params = from_pytorch(Scaled(), (X,), freeze_params=False)
     assert [p.name_hint for p in mod["main"].params] == ["x", "gain", "shift"]
     assert {n: a.tolist() for n, a in params.items()} == {"gain": [2, 2, 2], "shift": [1, 1, 1]}
@@ -55,7 +55,7 @@ def test_weights_that_are_not_frozen_are_parameters_by_their_names() -> None:
     np.testing.assert_array_equal(found, [[-1, 0, 3]])
 
 
-def test_arrays_are_copies() -> None:
+def test_imported_arrays_are_copies() -> None:
     model = Scaled()
     mod, _ = from_pytorch(model, (X,))
     with torch.no_grad():
@@ -63,7 +63,7 @@ def test_arrays_are_copies() -> None:
     np.testing.assert_array_equal(byoc_lab.evaluate(mod, [X.numpy()]).value, [[-1, 0, 3]])
 
 
-def test_a_dynamic_batch_is_any() -> None:
+def test_dynamic_batch_is_any() -> None:
     model = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
         nn.Linear(4, 2),
@@ -95,7 +95,7 @@ class SmallViT(nn.Module):
         return self.encoder(y)[:, 0] * x.shape[0]
 
 
-def test_an_encoder_has_a_dynamic_batch_and_length() -> None:
+def test_encoder_has_a_dynamic_batch_and_sequence_length() -> None:
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     dims = {0: torch.export.Dim("n"), 1: torch.export.Dim("length", min=2, max=64)}
     program = torch.export.export(layer, (torch.randn(3, 5, 8),), dynamic_shapes=(dims,))
@@ -136,7 +136,9 @@ def test_causal_attention_and_positions_may_have_a_dynamic_length() -> None:
         (lambda x: F.avg_pool2d(x, 2, 1, 0, True, divisor_override=3), "in ceil mode needs"),
     ],
 )
-def test_pooling_that_needs_static_sizes_says_so(pool: Any, error: str | None) -> None:
+def test_adaptive_pooling_with_dynamic_sizes_is_refused_if_it_needs_static_ones(
+    pool: Any, error: str | None
+) -> None:
     class Pool(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return pool(x)
@@ -150,7 +152,7 @@ def test_pooling_that_needs_static_sizes_says_so(pool: Any, error: str | None) -
         from_pytorch(program)
 
 
-def test_a_transformer_has_a_dynamic_batch_too() -> None:
+def test_transformer_has_a_dynamic_batch() -> None:
     torch.manual_seed(0)
     model = SmallViT().eval()
     example = torch.randn(2, 3, 8, 8)
@@ -173,7 +175,7 @@ def test_recurrent_networks_are_unrolled(kind: str) -> None:
     np.testing.assert_allclose(found, model(x)[0].detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_numbers_among_the_inputs_are_those_of_the_export() -> None:
+def test_numbers_among_the_inputs_are_constants() -> None:
     class Times(nn.Module):
         def forward(self, x: Any, factor: float) -> Any:
             return x * factor
@@ -194,7 +196,7 @@ def test_several_inputs_and_outputs_keep_their_order() -> None:
     assert [float(x[0]) for x in found] == [5, 1, 6]
 
 
-def test_outputs_that_are_none_are_left_out() -> None:
+def test_outputs_that_are_none_are_omitted() -> None:
     class Optional(nn.Module):
         def __init__(self, *values: Any):
             super().__init__()
@@ -211,7 +213,7 @@ def test_outputs_that_are_none_are_left_out() -> None:
         from_pytorch(Optional(), (torch.ones(0, 3),))
 
 
-def test_spans_carry_the_path_of_the_module() -> None:
+def test_spans_have_the_path_of_the_module() -> None:
     model, inputs = build("mobilenet_v3")
     mod, _ = from_pytorch(model, inputs)
     nodes = [n for n in post_order(mod["main"].body) if not isinstance(n, relay.Op)]
@@ -224,7 +226,7 @@ def test_spans_carry_the_path_of_the_module() -> None:
 
 
 class Pair(nn.Module):
-    """Two inputs, two outputs."""
+    """A module with two inputs and two outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -248,7 +250,7 @@ class UsesPairs(nn.Module):
 
 
 def composites(mod: relay.IRModule) -> list[Any]:
-    """The functions of calls of composite functions, in order."""
+    """The composite functions of calls, in order."""
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, relay.Call)]
     return [c.op for c in calls if isinstance(c.op, relay.Function) and "Composite" in c.op.attrs]
 
@@ -267,7 +269,7 @@ def test_each_call_of_a_kept_module_is_one_composite_function() -> None:
     assert not composites(plain)
 
 
-def test_weights_are_inside_of_a_kept_module_unless_they_are_parameters() -> None:
+def test_weights_of_a_kept_module_are_inside_unless_they_are_parameters() -> None:
     model, x = UsesPairs(), torch.randn(2, 3)
     mod, params = from_pytorch(model, (x,), keep=[Pair], freeze_params=False)
     assert [len(f.params) for f in composites(mod)] == [4, 4, 4]
@@ -275,7 +277,7 @@ def test_weights_are_inside_of_a_kept_module_unless_they_are_parameters() -> Non
     np.testing.assert_allclose(value, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_the_outermost_kept_module_is_the_composite() -> None:
+def test_outermost_kept_module_is_the_composite() -> None:
     model, x = UsesPairs(), torch.randn(2, 3)
     (whole,) = composites(from_pytorch(nn.Sequential(model), (x,), keep=[UsesPairs, Pair])[0])
     assert whole.attrs["Composite"] == "UsesPairs"
@@ -299,7 +301,7 @@ class Chain(nn.Module):
 
 
 @pytest.mark.parametrize("by_pattern", [False, True])
-def test_a_kept_module_is_one_region_of_a_back_end_that_supports_it_by_name(
+def test_kept_module_is_one_region_of_a_back_end_that_supports_it_by_name(
     by_pattern: bool,
 ) -> None:
     patterns = []
@@ -319,7 +321,7 @@ def test_a_kept_module_is_one_region_of_a_back_end_that_supports_it_by_name(
 
 
 class Twisted(nn.Module):
-    """A module whose inner result is used outside before it ends."""
+    """A module whose intermediate result is used outside before the module ends."""
 
     class Inner(nn.Module):
         def forward(self, x: Any, outside: Any) -> Any:
@@ -339,7 +341,7 @@ def test_composite_of_a_kept_module_contains_the_modules_it_calls() -> None:
     assert str(whole.attrs["PartitionedFromPattern"]) == "sin_exp_add_cos_"
 
 
-def test_keep_names_what_the_model_has() -> None:
+def test_keep_refuses_names_that_the_model_lacks() -> None:
     with pytest.raises(ArgumentError, match=r"keep names .*Pair, of which the exported .* no call"):
         from_pytorch(Scaled(), (X,), keep=[Pair])
     for wrong in (Scaled, "Scaled", [3], 7):
@@ -358,7 +360,7 @@ def test_wrong_arguments_raise_errors_that_name_them() -> None:
         from_pytorch(Scaled(), (torch.ones(4),))
 
 
-def test_a_module_in_training_mode_is_refused() -> None:
+def test_module_in_training_mode_is_refused() -> None:
     x = torch.randn(2, 3, 4, 4)
     with pytest.raises(ImporterError, match=r"module\.eval\(\)"):
         from_pytorch(nn.BatchNorm2d(3), (x,))
@@ -366,7 +368,7 @@ def test_a_module_in_training_mode_is_refused() -> None:
         from_pytorch(nn.Sequential(nn.Dropout(0.5)), (x,))
 
 
-def test_an_unsupported_operator_is_named_with_its_module() -> None:
+def test_unsupported_operator_is_named_with_its_module() -> None:
     class Spectrum(nn.Module):
         def forward(self, x: Any) -> Any:
             return torch.fft.rfft(x).abs()
@@ -377,7 +379,7 @@ def test_an_unsupported_operator_is_named_with_its_module() -> None:
     assert "aten::_fft_r2c" in message and "node '1/" in message
 
 
-def test_a_file_that_is_no_program(tmp_path: Path) -> None:
+def test_file_that_is_not_an_exported_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "broken.pt2"
     path.write_bytes(b"not a program")
     with pytest.raises(ImporterError, match=r"not a program that torch\.export\.save wrote"):

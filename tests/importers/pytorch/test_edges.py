@@ -1,4 +1,4 @@
-"""Special values of PyTorch's operators: the numbers of PyTorch, but for the listed differences."""
+"""PyTorch's operators on special values: PyTorch's results, except for listed differences."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ GROUPS: dict[str, tuple[Cases, tuple[Any, ...]]] = {
     "no rows": (EMPTY, (torch.zeros(0, 8),)),
     "windows": (WINDOWS, (IMAGE,)),
 }
-# Operators whose special values may differ, as docs/importers.md says: they are given others.
+# Operators whose special values may differ, as docs/importers.md lists: they get other values.
 DIFFERENT = {
     "bilinear interpolate", "cdist of order 0", "cdist of order inf", "cumprod",
     "fmod", "gelu", "hardswish", "instance_norm", "max_pool2d with padding",
@@ -145,12 +145,13 @@ DIFFERENT = {
 
 
 def tame(x: Any) -> Any:
-    """`x` with 1 for nan and for values that are large, or smaller than normal ones."""
+    """`x` with nan, large values and subnormal values replaced by 1."""
     return torch.where((x == 0) | ((x.abs() < 50) & (x.abs() > 1e-30)), x, torch.ones(()))
 
 
 class Every(torch.nn.Module):
-    """The results of all operators of a group; those of DIFFERENT are given the second half."""
+    """The results of all operators of a group; operators in DIFFERENT get the second half of the
+    inputs."""
 
     def __init__(self, cases: Cases):
         super().__init__()
@@ -166,7 +167,7 @@ class Every(torch.nn.Module):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("group", GROUPS)
-def test_special_values_are_those_of_pytorch(group: str) -> None:
+def test_special_values_equal_pytorch(group: str) -> None:
     cases, data = GROUPS[group]
     given = (*data, *map(tame, data))
     net = Every(cases).eval()
@@ -178,7 +179,7 @@ def test_special_values_are_those_of_pytorch(group: str) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=5e-5, err_msg=name)
 
 
-def test_the_page_lists_the_differences() -> None:
+def test_page_lists_the_operators_that_differ() -> None:
     _, _, text = PAGE.read_text().partition("### Numbers that differ from PyTorch")
     rows = [line.split("|")[1].strip() for line in text.split("##")[0].splitlines() if "|" in line]
     assert {name for row in rows[2:] for name in row.split(", ")} == DIFFERENT

@@ -1,4 +1,4 @@
-"""Networks: their Relay modules agree with PyTorch within the derived tolerance."""
+"""Imported PyTorch networks agree with PyTorch within the derived tolerance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOW = {"resnet18", "mobilenet_v2", "mobilenet_v3"}  # torch.export takes most o
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in NETWORKS]
 )
-def test_numbers_are_those_of_pytorch(name: str) -> None:
+def test_results_equal_pytorch(name: str) -> None:
     model, inputs = build(name)
     mod, params = from_pytorch(model, inputs)
     assert not params

@@ -1,4 +1,4 @@
-"""Each operator's converter against PyTorch. Those of a group are exported together."""
+"""Each operator's converter equals PyTorch. (The functions of a group are exported together.)"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .cases import GROUPS, Functions  # noqa: E402
 
 
 class Group(nn.Module):
-    """The results of several functions of the same inputs."""
+    """The results of several functions with the same inputs."""
 
     def __init__(self, functions: Functions):
         super().__init__()
@@ -34,7 +34,7 @@ class Group(nn.Module):
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_results_are_those_of_pytorch(name: str) -> None:
+def test_results_of_operators_equal_pytorch(name: str) -> None:
     functions, make = GROUPS[name]
     torch.manual_seed(1)
     inputs = make()
@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_names_the_operator_and_says_what_to_do(name: str) -> None:
+def test_unsupported_operator_error_names_the_operator_with_advice(name: str) -> None:
     function, advice = REFUSED[name]
     with pytest.raises(UnsupportedOperatorError, match=advice) as raised:
         from_pytorch(Group({name: function}), (torch.ones(3, 4),))

@@ -1,4 +1,4 @@
-"""from_relax: there and back over the samples of every operator, regions, errors."""
+"""from_relax: round trips of every operator's sample calls, regions, errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TENSOR = relax.TensorType
 
 
 def known(sample: Sample) -> bool:
-    """Whether the translation to Relax knows the operator, and writes operators alone."""
+    """Whether the translation to Relax supports the operator and produces only operators."""
     names = {n.op.name for n in post_order(sample.function()) if isinstance(n, Call)}
     return not names & IN_COMPAT
 
@@ -71,8 +71,8 @@ def test_relax_module_converted_there_and_back_computes_the_same(sample: Sample)
 
 
 @pytest.mark.slow
-def test_nearly_all_samples_come_back() -> None:
-    """Those that do not are the ones whose translation is code of TIR."""
+def test_nearly_all_samples_are_converted_back() -> None:
+    """The others have a translation with TIR code."""
     mods = [there(s) for s in SAMPLES if known(s)]
     back = [mod for mod in mods if mod is not None and not calls_code(mod)]
     assert len(back) > 300
@@ -94,7 +94,7 @@ def var(name: str, *shape: Any, dtype: str = "float32") -> Any:
 @pytest.mark.parametrize(
     ("rows", "axes"), [((2,), None), ((2, 3), [1, 0]), ((2,), [-1, -2]), ((2,), [0, 1])]
 )
-def test_a_linear_layer_is_dense(rows: tuple[int, ...], axes: list[int] | None) -> None:
+def test_linear_layer_becomes_dense(rows: tuple[int, ...], axes: list[int] | None) -> None:
     exchanged = axes != [0, 1]
     shape = (4, 8) if exchanged else (8, 4)
 
@@ -111,7 +111,7 @@ def test_a_linear_layer_is_dense(rows: tuple[int, ...], axes: list[int] | None) 
     np.testing.assert_allclose(found, x @ (w.T if exchanged else w), rtol=1e-4)
 
 
-def test_a_partitioned_module_has_external_functions() -> None:
+def test_partitioned_module_has_external_functions() -> None:
     from byoc_lab.relax import partition_for_dnnl
 
     def write(emit: Any, x: Any) -> Any:
@@ -131,7 +131,7 @@ def test_a_partitioned_module_has_external_functions() -> None:
     byoc_lab.build(mod)(x)
 
 
-def test_sizes_that_are_known_at_run_time_are_given() -> None:
+def test_shape_argument_replaces_sizes_known_only_at_run_time() -> None:
     n = tvm.tirx.Var("n", "int64")
     mod = built([var("x", n, 3)], lambda emit, x: emit(op.nn.relu(x)))
     with pytest.raises(ImporterError, match=r"%x must be a tensor of known shape.*shape="):
@@ -199,7 +199,7 @@ class Module:
         np.testing.assert_array_equal(z, wanted * wanted)
 
 
-def test_nearest_pixels_are_those_of_relax() -> None:
+def test_nearest_pixels_equal_relax() -> None:
     cases = [("half_pixel", "round"), ("half_pixel", ""), ("align_corners", "")]
     cases += [("asymmetric", rule) for rule in ("round", "round_prefer_ceil", "ceil", "floor")]
 

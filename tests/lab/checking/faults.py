@@ -1,6 +1,6 @@
-"""Faults that tests plant in modules: each changes one call of a function to another expression.
+"""Faults that tests plant in modules: each replaces one call of a function by another expression.
 
-Each gives the calls that a correct answer may name.
+Each also returns the calls that a correct diagnosis may name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def array(expr: Expr) -> np.ndarray:
 
 
 def weights(change: Callable[[np.ndarray], np.ndarray], *names: str, place: int = 1) -> Fault:
-    """A fault in the constant argument `place` of operators `names`."""
+    """A fault in the constant argument `place` of the operators in `names`."""
 
     def fault(call: Call) -> Expr | None:
         if not any(call.is_op(n) for n in names) or not isinstance(call.args[place], Constant):
@@ -195,20 +195,20 @@ FAULTS: dict[str, Fault] = {
 
 
 def places(mod: IRModule, fault: Fault) -> list[Call]:
-    """The calls in which a fault can be planted."""
+    """The calls in which the fault can be planted."""
     calls = (n for n in post_order(mod["main"]) if isinstance(n, Call))
     return [c for c in calls if fault(c) is not None]
 
 
 def planted(fault: Fault, number: int) -> Callable[[IRModule], IRModule]:
-    """A pass with a fault: it changes call `number` of those that the fault can change."""
+    """A pass that plants a fault in the `number`-th of the calls that the fault can change."""
 
     def faulty_pass(mod: IRModule) -> IRModule:
         count = -1
 
         def step(pre: Expr, post: Expr) -> Expr:
             nonlocal count
-            # What comes after the fault has no types yet.
+            # Types after the changed call are inferred again.
             new = fault(post) if isinstance(pre, Call) and count < number else None
             if new is not None:
                 count += 1

@@ -1,7 +1,7 @@
-"""Faults that tests plant in generated code: each changes one operator of a region's DNNL graph.
+"""Faults that tests plant in generated code: each changes one operator in a region's DNNL graph.
 
-A planted operator is recognised in every program that is compiled for its region by its kind and
-constants, so that the fault is in the region as it runs and in what a check compiles again.
+A changed operator is recognized by its kind and constants in every program compiled for its region.
+So the running region has the fault, and so has code that a check compiles again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from byoc_lab.backends.dnnl import native
 from byoc_lab.relay.ir.expr import Function
 
 Op = dict[str, Any]
-Constants = dict[int, np.ndarray]  # by the number of the tensor
+Constants = dict[int, np.ndarray]  # by tensor number
 KernelFault = Callable[[Op, Constants], bool]
 """Changes an operator or its constants; False where it does not apply."""
 
@@ -24,7 +24,7 @@ LAYERS = ("conv2d", "dense")
 
 
 def constant(place: int, change: Callable[[np.ndarray], np.ndarray], *kinds: str) -> KernelFault:
-    """A fault in the constant argument `place` of operators `kinds`."""
+    """A fault in the constant argument `place` of operators of the given `kinds`."""
 
     def fault(op: Op, constants: Constants) -> bool:
         if op["kind"] not in kinds or len(op["inputs"]) <= place:
@@ -65,7 +65,7 @@ def kind(old: str, new: str, change: Callable[[Op], Op]) -> KernelFault:
 
 
 def post_op(alg: str, change: Callable[[list[Op], Op], None]) -> KernelFault:
-    """A fault in the first fused operator `alg`; `change` gets the list and this operator."""
+    """A fault in the first fused operator `alg`; `change` gets the list and the operator."""
 
     def fault(op: Op, constants: Constants) -> bool:
         for post in op["post_ops"]:
@@ -101,7 +101,7 @@ def _relu_before_add(op: Op, constants: Constants) -> bool:
 
 
 def _steeper(op: Op, constants: Constants) -> bool:
-    """In an operator, or one that is fused into it."""
+    """The fault is in an operator, or in a post-op fused into it."""
     for values in (op["attrs"], *op["post_ops"]):
         if values.get("alg") == "relu" and values.get("alpha"):
             values["alpha"] = 0.11
@@ -110,7 +110,7 @@ def _steeper(op: Op, constants: Constants) -> bool:
 
 
 def _one(change: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
-    """A change of the element with the largest magnitude."""
+    """Changes the element with the largest magnitude."""
 
     def changed(array: np.ndarray) -> np.ndarray:
         line = array.reshape(-1)
@@ -175,8 +175,7 @@ KERNEL_FAULTS: dict[str, KernelFault] = {
 
 
 def signature(op: Op, constants: Constants) -> tuple[Any, ...]:
-    """A key that distinguishes an operator from the others of its region: its kind and
-    constants."""
+    """A key that distinguishes an operator from others in its region: its kind and constants."""
     return (
         op["kind"],
         op["attrs"].get("alg"),
@@ -193,8 +192,8 @@ RELAY_NAMES = {"mul": "multiply", "add": "add", "relu": "nn.relu", "clip": "clip
 
 
 def kernel_places(function: Function, fault: KernelFault) -> list[tuple[Any, set[str]]]:
-    """The operators of a region in which a fault can be planted: signature, and the names of the
-    operators that the kernel computes."""
+    """The operators of a region in which a fault can be planted: signature, and the operators
+    that the kernel computes."""
     found = []
     for number in range(len(graph_parts(function, "r")[0].graph["ops"])):
         made, constants = graph_parts(function, "r")
@@ -212,7 +211,7 @@ def kernel_places(function: Function, fault: KernelFault) -> list[tuple[Any, set
 def faulty_codegen(
     fault: KernelFault, region: str, wanted: tuple[Any, ...]
 ) -> Callable[[Function, str], Any]:
-    """DNNL's code generation with a fault in the operator of that signature in `region`."""
+    """DNNL's code generation with a fault in the operator with the given signature in `region`."""
 
     def codegen(function: Function, symbol: str) -> Any:
         made, constants = graph_parts(function, symbol)
@@ -226,7 +225,7 @@ def faulty_codegen(
 
 
 def wrong_tanh(function: Function, symbol: str) -> Any:
-    """DNNL's code generation with a sigmoid for each tanh."""
+    """DNNL's code generation with each tanh replaced by a sigmoid."""
     made, constants = graph_parts(function, symbol)
     for op in made.graph["ops"]:
         if op["attrs"].get("alg") == "tanh":

@@ -33,7 +33,8 @@ def resnet_18(size: int = 32) -> IRModule:
 
 
 def _bound(mod: IRModule, params: dict[str, Any]) -> IRModule:
-    """With vectors in which faults show: their own scale, shift, mean and variance a channel."""
+    """Binds vectors that make faults visible: a different scale, shift, mean and variance per
+    channel."""
     for n, (name, value) in enumerate(params.items()):
         if len(value.shape) == 1:
             around = 1.0 if "gamma" in name or "var" in name else 0.0

@@ -1,4 +1,4 @@
-"""Random networks with special values, for the search of false alarms."""
+"""Random networks with special values, for the search for false alarms."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def _requantized(x: Expr, draw: Any) -> Expr:
 
 
 def _arg(x: Expr, draw: Any) -> Expr:
-    """The number of the largest or smallest channel; rounded, so that there are ties."""
+    """The index of the largest or smallest channel; data are rounded, so that there are ties."""
     name = relay.argmax if draw.random() < 0.5 else relay.argmin
     values = relay.round(x * relay.const(np.float32(4))) if draw.random() < 0.5 else x
     return x + relay.cast(name(values, axis=1, keepdims=True), "float32")
 
 
 def _masked(x: Expr, draw: Any) -> Expr:
-    """Softmax of scores of which some are -inf; of one row all."""
+    """Softmax of scores with some -inf, and one row with nothing else."""
     mask = draw.random((2, 4, 6, 6)) < 0.3
     mask[0, :, 0, 0] = True
     minus = relay.const(np.float32(-np.inf))

@@ -1,9 +1,8 @@
-"""The search for false alarms: random modules with special values, on DNNL and on LLVM.
+"""Searches for false alarms: random modules with special values, on DNNL and on LLVM.
 
-    python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm]
-
-prints each module that is reported as wrong, and the smallest one that still is. With
-ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the environment, oneDNN runs the code of lesser processors.
+python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm] prints each module that is
+reported as wrong, and the smallest such module derived from it. With ONEDNN_MAX_CPU_ISA=SSE41, AVX
+or AVX2 in the environment, oneDNN runs the code for lesser processors.
 """
 
 from __future__ import annotations
@@ -23,13 +22,19 @@ WHERE = ("dnnl", "llvm")
 
 
 def checked(seed: int, where: str) -> Report:
-    """The report of one module. where: "dnnl", with every kernel checked, or "llvm"."""
+    """The report on one module.
+
+    where: "dnnl", with every kernel checked, or "llvm".
+    """
     mod, inputs = random_net(seed)
     return report_of(mod, inputs, seed, where)
 
 
 def report_of(mod: IRModule, inputs: Any, seed: int, where: str) -> Report:
-    """The report of a module. inputs: None for numbers of the seed."""
+    """The report on a module.
+
+    inputs: None for numbers drawn from the seed.
+    """
     if where == "llvm":
         return byoc_lab.validate(mod, build(mod), inputs, seed=seed)
     result = byoc_lab.trace(mod, "dnnl").result
@@ -37,7 +42,8 @@ def report_of(mod: IRModule, inputs: Any, seed: int, where: str) -> Report:
 
 
 def false_alarms(seeds: Iterable[int], where: str) -> Iterator[tuple[int, str]]:
-    """The seeds of modules that are reported as wrong, or cannot be checked, and what is said."""
+    """The seeds of modules that are reported as wrong or cannot be checked, each with the
+    message."""
     for seed in seeds:
         try:
             report = checked(seed, where)
@@ -49,7 +55,7 @@ def false_alarms(seeds: Iterable[int], where: str) -> Iterator[tuple[int, str]]:
 
 
 def smallest(seed: int, where: str) -> str:
-    """The smallest module that is reported as wrong, with numbers of the same seed."""
+    """The smallest module that is reported as wrong, with numbers from the same seed."""
     mod, _ = random_net(seed)
 
     def is_wrong(smaller: IRModule) -> bool:
@@ -57,7 +63,7 @@ def smallest(seed: int, where: str) -> str:
 
     try:
         return str(byoc_lab.reduce(mod, is_wrong, budget=200))
-    except InputError:  # wrong with its own example inputs only
+    except InputError:  # wrong only with its own example inputs
         return "not reduced: other numbers of this seed do not show it"
 
 

@@ -1,4 +1,4 @@
-"""The first line of a bisection names unchecked parts, and says when it is inconclusive."""
+"""The first line of a bisection result names unchecked parts and says if it is inconclusive."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_first_line_of_a_bisection_names_unchecked_parts(
     assert not found and found.ok == conclusive
 
 
-def test_the_code_of_no_region_is_asked_for_without_kernels() -> None:
+def test_without_kernels_no_region_is_reported_as_unchecked() -> None:
     found = byoc_lab.bisect(network("tanh"), PARTITION, kernels=False)
     assert found.ok and str(found).startswith("no pass changed the numbers\n")
 
 
-def test_a_network_whose_values_no_back_end_clips_is_inconclusive() -> None:
+def test_network_whose_clip_no_back_end_computes_is_inconclusive() -> None:
     """DNNL refuses a clip to an empty interval, so no kernel computes it."""
     mod = IRModule.from_expr(relay.clip(relay.var("x", shape=(2, 4)), 1, -1))
     assert byoc_lab.validate(mod, byoc_lab.trace(mod, "dnnl").result).ok

@@ -1,4 +1,5 @@
-"""`bisect` names the pass, region and operator of planted faults, and nothing in clean modules."""
+"""`bisect` names the pass, region and operator of planted faults, and nothing in correct
+modules."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ network = cache(lambda name: NETWORKS[name]())
 
 
 def with_fault(name: str, fault: str, at: int = 1, place: float = 0.5) -> tuple[Bisection, Call]:
-    """The answer for a network with a fault after `at` passes, and the call that was changed."""
+    """The result of `bisect` for a network with a fault after `at` passes, and the changed call."""
     mod = network(name)
     calls = places(mod, FAULTS[fault])
     number = int(place * len(calls))
@@ -53,9 +54,9 @@ def check(found: Bisection, changed: Call) -> None:
     assert found.runs <= ceil(log2(found.stages)) + 3
     assert found.parting is not None and found.call is not None
     before = [step.call for step in found.parting.before]
-    if before:  # the operator, and at most the one whose place it changed
+    if before:  # the operator, and at most the operator whose position it took
         assert any(same_call(call, changed) for call in before) and len(before) <= 2
-    else:  # an operator was inserted behind it
+    else:  # an operator was inserted after it
         (step,) = found.parting.after
         assert step.args[0].made_by is not None
     text = str(found)
@@ -68,7 +69,7 @@ def same_call(a: Call, b: Call) -> bool:
 
 
 @pytest.mark.parametrize(("name", "fault"), QUICK)
-def test_a_fault_is_pinned_to_its_operator(name: str, fault: str) -> None:
+def test_bisect_names_the_operator_of_a_fault(name: str, fault: str) -> None:
     check(*with_fault(name, fault))
 
 
@@ -79,7 +80,7 @@ def test_a_fault_is_pinned_to_its_operator(name: str, fault: str) -> None:
         (name, fault, 0.5 * (n % 2))
         for name in NETWORKS
         for n, fault in enumerate(FAULTS)
-        if name != "resnet-18" or n % 5 == 0  # it takes 6 s for each
+        if name != "resnet-18" or n % 5 == 0  # takes 6 s for each network
     ],
 )
 def test_bisect_finds_every_fault_in_every_network(name: str, fault: str, place: float) -> None:
@@ -88,7 +89,7 @@ def test_bisect_finds_every_fault_in_every_network(name: str, fault: str, place:
     check(*with_fault(name, fault, place=place))
 
 
-def test_there_are_enough_kinds_of_faults() -> None:
+def test_at_least_thirty_kinds_of_faults_can_be_planted() -> None:
     planted_somewhere = {
         fault for fault in FAULTS for name in NETWORKS if places(network(name), FAULTS[fault])
     }
@@ -98,7 +99,7 @@ def test_there_are_enough_kinds_of_faults() -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n == "resnet-18" else n for n in NETWORKS]
 )
-def test_nothing_is_reported_for_clean_networks(name: str) -> None:
+def test_bisect_finds_nothing_in_correct_networks(name: str) -> None:
     found = byoc_lab.bisect(network(name), "dnnl")
     assert not found.found and found.stage is found.region is found.call is None
     assert found.runs == 2 and str(found).startswith("no difference found\n")
@@ -106,8 +107,8 @@ def test_nothing_is_reported_for_clean_networks(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_fault_between_passes_that_rewrite_everything() -> None:
-    """After SimplifyInference the batch norms are additions, which FoldScaleAxis changes next."""
+def test_bisect_finds_a_fault_between_passes_that_rewrite_everything() -> None:
+    """SimplifyInference turns the batch norms into additions, which FoldScaleAxis then changes."""
 
     def wrong_sum(mod: IRModule) -> IRModule:
         adds = planted(lambda c: relay.subtract(*c.args) if c.is_op("add") else None, 5)
@@ -120,8 +121,8 @@ def test_a_fault_between_passes_that_rewrite_everything() -> None:
         assert found.call.is_op("subtract")
 
 
-def test_a_wrong_rewrite_is_named_with_its_event() -> None:
-    """A pass with a rule that is wrong for one of several operators that it rewrites."""
+def test_bisect_names_the_event_of_a_wrong_rewrite() -> None:
+    """A rule that is wrong for one of several operators that its pass rewrites."""
     from byoc_lab.passes.framework import hook
 
     def halve(mod: IRModule) -> IRModule:
@@ -162,7 +163,7 @@ def test_bisect_names_the_operator_inside_a_region() -> None:
     assert found.region in regions and found.call is not None and found.call.is_op("clip")
 
 
-def test_the_repro_fails_on_its_own(tmp_path: Path) -> None:
+def test_written_repro_fails_in_a_new_process(tmp_path: Path) -> None:
     passes = [planted(FAULTS["one weight zeroed"], 0)]
     found = byoc_lab.bisect(network("small"), passes, folder=tmp_path / "repro")
     assert found.folder == tmp_path / "repro" and "repro.py" in str(found)
@@ -178,7 +179,7 @@ def test_the_repro_fails_on_its_own(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_inputs_may_be_given_and_decide_what_is_seen() -> None:
+def test_bisect_with_given_inputs_finds_only_faults_that_they_show() -> None:
     x = relay.var("x", shape=(3,))
     mod = infer_module(IRModule.from_expr(Function([x], relay.clip(x, 0, 6))))
     passes = [planted(FAULTS["clip 6 to 5.9"], 0)]
@@ -188,7 +189,7 @@ def test_inputs_may_be_given_and_decide_what_is_seen() -> None:
     assert found.parting.error == pytest.approx(0.1)
 
 
-def test_a_long_chain_is_linear() -> None:
+def test_bisect_of_a_long_chain_is_linear() -> None:
     x = body = relay.var("x", shape=(8,))
     for _ in range(1000):
         body = relay.add(nn.relu(body), relay.const(np.float32(0.125)))
@@ -206,8 +207,8 @@ def test_a_long_chain_is_linear() -> None:
 
 
 @pytest.mark.parametrize("era", [None, "2020-01"])
-def test_the_reference_runs_every_stage_of_every_era(era: str | None) -> None:
-    """Closures and nested functions of 2020 included: each stage computes what the first does."""
+def test_reference_evaluates_every_stage_of_every_era(era: str | None) -> None:
+    """Also closures and nested functions of 2020: each stage computes the first stage's result."""
     mod = network("small")
     values = example_inputs(mod["main"])
     wanted = evaluate(mod, values, dtype="float64", keep=True)
@@ -227,7 +228,7 @@ def test_bisect_of_a_clean_2020_pipeline_finds_nothing() -> None:
 
 
 def test_difference_below_rounding_is_reported_as_such() -> None:
-    """A weight that is off by one unit in the last place, in a layer with others."""
+    """One weight differs by one unit in the last place."""
     x = relay.var("x", shape=(1, 64))
     w = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)
     mod = infer_module(IRModule.from_expr(Function([x], nn.dense(x, relay.const(w)))))
@@ -247,7 +248,7 @@ def test_difference_below_rounding_is_reported_as_such() -> None:
     assert not same.within_rounding and "within rounding" not in str(same)
 
 
-def test_progress_is_told() -> None:
+def test_bisect_reports_progress() -> None:
     told: list[ProgressUpdate] = []
     byoc_lab.bisect(network("small"), "dnnl", progress=told.append)
     assert [m.done for m in told] == list(range(len(told))) and told[0].work == "bisect"

@@ -1,4 +1,4 @@
-"""Call sites: `validate` and `bisect` say of each operator where it is in the module."""
+"""Call sites: `validate` and `bisect` state the location of each operator in the module."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 def network() -> IRModule:
-    """A product with bias and relu, which the DNNL pipeline makes a composite."""
+    """A dense with bias and relu, which the DNNL pipeline turns into a composite."""
     x = relay.var("x", shape=(2, 4))
     product = nn.dense(x, relay.const(np.ones((3, 4), "float32")))
     body = nn.relu(nn.bias_add(product, relay.const(np.ones(3, "float32"))))
     return infer_module(IRModule.from_expr(body))
 
 
-def test_a_site_is_the_place_and_the_name_of_a_call() -> None:
+def test_call_site_has_function_index_and_operator() -> None:
     mod = network()
     dense, bias, relu = calls_of(mod["main"])
     assert [called(c) for c in (dense, bias, relu)] == ["nn.dense", "nn.bias_add", "nn.relu"]
@@ -30,7 +30,7 @@ def test_a_site_is_the_place_and_the_name_of_a_call() -> None:
 
 
 @pytest.mark.native
-def test_operators_that_were_checked_have_sites_in_the_result() -> None:
+def test_validated_operators_have_call_sites() -> None:
     mod = network()
     result = byoc_lab.trace(mod, "dnnl").result
     report = byoc_lab.validate(mod, result, detail="operator")
@@ -44,7 +44,7 @@ def test_operators_that_were_checked_have_sites_in_the_result() -> None:
 
 
 @pytest.mark.native
-def test_bisect_says_what_it_compared() -> None:
+def test_bisect_lists_its_comparisons() -> None:
     found = byoc_lab.bisect(network(), "dnnl")
     *stages, kernel = found.checked
     assert [(c.name, c.ok) for c in stages] == [("PartitionGraph", True)]
@@ -52,7 +52,7 @@ def test_bisect_says_what_it_compared() -> None:
     assert kernel.ok and kernel.call_site is not None and 0 <= kernel.share <= 1
 
 
-def test_bisect_says_where_the_operator_is() -> None:
+def test_bisect_states_the_call_site_of_the_operator() -> None:
     class Doubled(relay.ExprMutator):
         def visit_call(self, call):
             made = super().visit_call(call)

@@ -1,4 +1,5 @@
-"""`coverage`: totals beside a count of our own, causes beside `explain`, changes that are real."""
+"""`coverage`: totals equal an independent count, causes equal those of `explain`, and changes
+have their stated effect."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def chain() -> IRModule:
 
 @pytest.fixture
 def shadowed():
-    """A back end whose table has the pattern of one operator before that of two."""
+    """A back end whose table lists the pattern of one operator before the pattern of two."""
     relu = is_op("nn.relu")(wildcard())
     both = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
     backends.register("shadow", patterns=[("shadow.relu", relu), ("shadow.conv_relu", both)])
@@ -70,14 +71,14 @@ def test_coverage_counts_operators_flops_and_bytes() -> None:
 
 
 @pytest.mark.native
-def test_the_share_is_that_of_the_cards() -> None:
+def test_offloaded_share_equals_that_of_the_cards() -> None:
     found = one(chain(), "dnnl")
     program = build(found.result)
     assert program.cards().offloaded_share == found.totals.share
     assert program.host_operators == found.totals.operators - found.totals.offloaded
 
 
-def test_causes_are_those_of_explain() -> None:
+def test_causes_equal_those_of_explain() -> None:
     mod = chain()
     explained = byoc_lab.explain(mod, "dnnl").by_cause
     found = one(mod, "dnnl")
@@ -101,7 +102,7 @@ def test_calls_with_different_reasons_are_in_different_groups_with_one_count_per
     assert causes[1] == "3 no-pattern"
 
 
-def test_cost_of_calls_of_unknown_shape_is_said_to_be_unknown() -> None:
+def test_flops_of_calls_with_unknown_shapes_are_reported_as_unknown() -> None:
     mod = relay.fromtext(
         '#[version = "0.0.5"]\n'
         "def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(3, 4), float32]) "
@@ -113,7 +114,7 @@ def test_cost_of_calls_of_unknown_shape_is_said_to_be_unknown() -> None:
     assert "<td>12 + unknown</td>" in plain(found._repr_html_())
 
 
-def test_a_call_of_a_function_costs_nothing_beside_the_calls_inside() -> None:
+def test_call_of_a_function_has_no_flops_of_its_own() -> None:
     inner = chain()["main"]
     data = relay.var("data", shape=(1, 8, 16, 16))
     mod = IRModule.from_expr(relay.Function([data], relay.Call(inner, [data])))
@@ -132,7 +133,7 @@ def test_better_order_of_patterns_is_among_the_changes(shadowed: str) -> None:
     assert f"with a change that was tried\n    {best}" in str(found)
 
 
-def test_a_missing_pass_is_found() -> None:
+def test_missing_passes_are_suggested() -> None:
     x = relay.var("x", shape=(1, 8, 4, 4))
     stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
     mod = IRModule.from_expr(nn.relu(nn.batch_norm(x, *stats)[0]))
@@ -143,7 +144,7 @@ def test_a_missing_pass_is_found() -> None:
     assert what == ["SimplifyInference, FoldConstant and FoldScaleAxis before it"]
 
 
-def test_every_change_is_what_its_pipeline_gives() -> None:
+def test_suggested_change_gives_the_stated_totals() -> None:
     found = one(chain(), "dnnl")
     (small,) = [c for c in found.changes if c.what == "regions of at least 3 operators"]
     assert small.totals is not None
@@ -151,10 +152,9 @@ def test_every_change_is_what_its_pipeline_gives() -> None:
 
 
 @pytest.mark.parametrize("name", ["dnnl", "shadow"])
-def test_every_change_gives_the_totals_of_a_run_from_the_beginning(
-    name: str, shadowed: str
-) -> None:
-    """Runs begin where they differ, and entries that match nothing are not moved."""
+def test_totals_of_changes_equal_those_of_complete_runs(name: str, shadowed: str) -> None:
+    """A run with a change reuses the stages before the change, and moves of entries without a
+    match are not tried."""
     mod = chain()
     found = one(mod, name)
     setup = setup_of(mod, name, None)
@@ -175,7 +175,7 @@ def test_every_change_gives_the_totals_of_a_run_from_the_beginning(
     assert got <= wanted <= {c.totals for c in found.changes}
 
 
-def test_a_change_that_makes_the_pipeline_fail_says_so() -> None:
+def test_change_that_makes_the_pipeline_fail_is_reported() -> None:
     @module_pass(opt_level=0, name="NeedsRegions")
     def needs_regions(mod: IRModule, ctx: object) -> IRModule:
         if len(mod.functions) < 2:
@@ -189,7 +189,7 @@ def test_a_change_that_makes_the_pipeline_fail_says_so() -> None:
     assert all("no region at all" in str(c) for c in failed)
 
 
-def test_two_back_ends_side_by_side() -> None:
+def test_two_back_ends_are_compared_in_columns() -> None:
     found = coverage(chain(), ["dnnl", "ccompiler"])
     head, operators, *_ = found.rows()  # type: ignore[union-attr]
     assert head == ("", "dnnl", "ccompiler")
@@ -200,13 +200,13 @@ def test_two_back_ends_side_by_side() -> None:
     assert WHY_TOTALS_DIFFER not in str(found), "both have 4 operators"
 
 
-def test_totals_that_differ_between_back_ends_are_explained() -> None:
+def test_different_totals_of_back_ends_are_explained() -> None:
     found = coverage(network(), ["dnnl", "ccompiler"])
     assert len({c.totals.operators for c in found}) == 2  # type: ignore[union-attr]
     assert WHY_TOTALS_DIFFER in str(found) and WHY_TOTALS_DIFFER in found._repr_html_()
 
 
-def test_json_has_all() -> None:
+def test_json_has_totals_and_changes() -> None:
     found = one(chain(), "dnnl")
     plain = json.loads(found.to_json())
     assert plain["changes"] is None and plain["totals"]["share"] == found.totals.share
@@ -238,7 +238,7 @@ def test_wrong_arguments_raise_errors_that_name_them(
         coverage(*arguments)
 
 
-def test_a_pipeline_that_fails_has_no_coverage() -> None:
+def test_coverage_of_a_failing_pipeline_raises_its_error() -> None:
     @module_pass(opt_level=0, name="Fails")
     def fails(mod: IRModule, ctx: object) -> IRModule:
         raise PartitionError("not today")
@@ -248,7 +248,7 @@ def test_a_pipeline_that_fails_has_no_coverage() -> None:
 
 
 def card_of(impl: str, backend: str = "dnnl", native: bool = True) -> RegionCard:
-    """A card of the first region of `chain`, which says which kernel runs."""
+    """A card for the first region of `chain`, with the given kernel implementation."""
     (first, *_) = one(chain(), "dnnl").regions
     ops = (OpCard("nn.conv2d_0", "jit:avx2"), OpCard("nn.relu_1", impl))
     facts = RegionInfo(first.symbol, backend, None, 2)
@@ -261,7 +261,7 @@ def with_card(card: RegionCard) -> Coverage:
     return found
 
 
-def test_region_whose_kernel_is_plain_loops_is_a_warning() -> None:
+def test_region_whose_kernel_is_plain_loops_gives_a_warning() -> None:
     found = with_card(card_of("ref:any"))
     (warning,) = found.warnings
     assert warning.startswith(f"@{found.regions[0].symbol}: offloaded, probably slower than the ")
@@ -275,15 +275,13 @@ def test_region_whose_kernel_is_plain_loops_is_a_warning() -> None:
     ("impl", "backend", "native"),
     [("jit:uni", "dnnl", True), ("ref:any", "other", True), ("ref:any", "dnnl", False)],
 )
-def test_region_without_known_plain_loops_is_no_warning(
-    impl: str, backend: str, native: bool
-) -> None:
+def test_region_without_plain_loops_gives_no_warning(impl: str, backend: str, native: bool) -> None:
     found = with_card(card_of(impl, backend, native))
     assert found.warnings == []
     assert str(found) == str(one(chain(), "dnnl"))
 
 
-def test_explanation_of_calls_in_a_slow_region_says_so() -> None:
+def test_explanation_of_calls_in_a_slow_region_has_the_warning() -> None:
     card = card_of("ref:any")
     said = [e.reason for e in explain(chain(), "dnnl", cards=[card])]
     assert [card.warning in reason for reason in said] == [True, True, False, False]

@@ -1,4 +1,4 @@
-"""docs/coverage.md: its blocks run in order, and print what it says."""
+"""The code blocks of docs/coverage.md run in order and print the output on the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "coverage.md"
 
 
 @pytest.mark.native
-def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_blocks_print_the_output_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     printed = []

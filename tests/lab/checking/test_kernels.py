@@ -1,4 +1,4 @@
-"""Checks inside a region name the kernel in which a fault was planted, and no other."""
+"""Checks inside a region name the kernel in which a fault was planted, and no other kernel."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ QUICK = [
     ("int8", "requantize rounding mode"),
     ("int8", "convolution zero point +1"),
 ]
-ROUNDING = 1e-5  # of float32 sums, relative to the largest value
+ROUNDING = 1e-5  # for float32 sums, relative to the largest value
 
 
 @cache
@@ -72,7 +72,7 @@ def all_places(name: str, fault: str) -> list[tuple[str, Any, set[str]]]:
 
 
 def region_checks(name: str, codegen: Any = None) -> RegionChecks:
-    """Every region, kernel by kernel, on all sets of inputs."""
+    """The checks of every region, kernel by kernel, on all sets of inputs."""
     before, after = partitioned(name)
     linked = linked_regions(after, {"dnnl": codegen} if codegen else None)
     checks = RegionChecks(after, linked.values(), True)
@@ -82,7 +82,7 @@ def region_checks(name: str, codegen: Any = None) -> RegionChecks:
 
 
 def largest_change(name: str, symbol: str, codegen: Any) -> float:
-    """How much a fault changes the results of a region, relative to their largest values."""
+    """The largest change of a region's results by a fault, relative to their largest values."""
     before, after = partitioned(name)
     right, wrong = (
         {r.symbol: r.compiled for r in linked_regions(after, given).values()}[symbol]
@@ -118,7 +118,8 @@ def check(name: str, fault: str, place: float) -> None:
         change = largest_change(name, symbol, codegen)
         assert change < ROUNDING, f"{fault} in @{symbol} was missed"
         return
-    # One step of the region, and operators inside it; or the first step that makes it wrong.
+    # One step of the region, and operators inside it; or the first step that the fault makes
+    # wrong.
     steps = [w for w in wrong if not w.endswith(", compiled alone")]
     assert len(steps) == 1 and steps[0].startswith(f"@{symbol} "), wrong
     operators = steps[0].split()[-1 if " up to " in steps[0] else 1].split("+")
@@ -126,7 +127,7 @@ def check(name: str, fault: str, place: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "fault"), QUICK)
-def test_a_fault_is_pinned_to_its_kernel(name: str, fault: str) -> None:
+def test_check_names_the_faulty_kernel(name: str, fault: str) -> None:
     check(name, fault, 0.5)
 
 
@@ -169,15 +170,15 @@ def test_bisect_names_the_kernel_and_writes_a_repro(tmp_path: Path) -> None:
     text = str(found)
     assert f"region: @{symbol}" in text and "operator: clip" in text and "repro.py" in text
     assert json.loads(found.to_json())["kernel"]["ok"] is False
-    # DNNL's own code generation is right, and so is the repro with it.
+    # DNNL's code generation has no fault, so the repro with it succeeds.
     script = [sys.executable, str(tmp_path / "r" / "repro.py")]
     ended = subprocess.run(script, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "right within the tolerance" in ended.stdout, ended.stderr
 
 
 @pytest.mark.slow
-def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
-    """With a code generator that is a function of a module."""
+def test_repro_of_a_kernel_fails_in_a_new_process(tmp_path: Path) -> None:
+    """The code generator is a function of an importable module."""
     x = relay.var("x", shape=(4,))
     mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(x)))))
     found = byoc_lab.bisect(mod, backends={"dnnl": wrong_tanh}, folder=tmp_path)
@@ -194,7 +195,7 @@ def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
 
 
 def python_codegen(function: Function, symbol: str) -> PythonRegion:
-    """A back end in Python: the reference in float32, with a sigmoid for each tanh."""
+    """A back end in Python: the reference in float32, with each tanh replaced by a sigmoid."""
 
     def fn(*arrays: np.ndarray) -> Any:
         return evaluate(planted(wrong, 0)(IRModule.from_expr(bare)), arrays).value
@@ -214,8 +215,8 @@ def test_faulty_operator_of_a_python_back_end_is_named() -> None:
     assert found.stage == "code generation of dnnl"
 
 
-def test_inherited_errors_are_apart_from_own_ones() -> None:
-    """A step after one that is wrong inherits its error, and is right by itself."""
+def test_errors_inherited_from_an_earlier_step_are_listed_separately() -> None:
+    """A step after a wrong one inherits its error, but is right for its own inputs."""
     x = relay.var("x", shape=(4,))
     mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(x)))))
     after = byoc_lab.trace(mod, "dnnl").result
@@ -236,7 +237,7 @@ def test_bisect_of_clean_kernels_finds_nothing() -> None:
     assert not alone.found and str(alone).startswith("no pass changed the numbers; the code of ")
 
 
-def test_there_are_enough_kinds_of_faults() -> None:
+def test_at_least_twenty_kinds_of_kernel_faults_can_be_planted() -> None:
     somewhere = {f for f in KERNEL_FAULTS for n in ("small", "int8") if all_places(n, f)}
     assert len(somewhere) >= 20
 
@@ -259,7 +260,7 @@ def test_correct_kernels_of_a_large_network_are_valid() -> None:
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 @pytest.mark.parametrize("shift", [-7, -1, 0, 3])
 def test_requantize_by_a_power_of_two_is_exact(shift: int, rounding: str) -> None:
-    """Ties and saturation included, on the host: no step is allowed, and none is needed."""
+    """On the host, including ties and saturation: the tolerance is zero."""
     values = np.arange(-2000, 2000, dtype="int32")
     x = relay.var("x", shape=values.shape, dtype="int32")
     scale, zero, other = (relay.const(np.float32(2.0**shift)), relay.const(0), relay.const(3))

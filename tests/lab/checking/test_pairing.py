@@ -1,4 +1,4 @@
-"""The search for equal values in another run: it finds all of them, and compares few."""
+"""The search for equal values in another run finds all of them, and compares few values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run_of(quantities: list[Quantity]) -> Any:
 
 
 def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
-    """Many that are near one another, and some with values or tolerances that are not numbers."""
+    """Many similar values, and some with nan or infinite values or tolerances."""
     found = []
     for _ in range(count):
         value = rng.choice([1.0, 1.0, 2.0, 1e6]) + rng.choice([0, 1e-9, 1e-3]) * rng.random(3)
@@ -33,8 +33,8 @@ def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
 
 @pytest.mark.parametrize("tolerances", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_all_that_are_the_same_are_candidates(seed: int, tolerances: bool) -> None:
-    """`tolerances`: those that count are of the values that are searched, not of the given one."""
+def test_all_values_within_the_tolerance_are_candidates(seed: int, tolerances: bool) -> None:
+    """`tolerances`: the tolerances of the searched values count, not the given value's."""
     rng = np.random.default_rng(seed)
     there, given = drawn(rng, 250), drawn(rng, 25)
     there += [Quantity(q.value.copy(), q.error) for q in given]
@@ -52,7 +52,7 @@ def test_all_that_are_the_same_are_candidates(seed: int, tolerances: bool) -> No
     assert same > 2 * len(given)
 
 
-def test_a_value_is_compared_with_those_near_it_alone() -> None:
+def test_only_similar_values_are_compared() -> None:
     there = [Quantity(np.full(8, float(n)), Error(1e-3)) for n in range(5_000)]
     index = pairing._Index(run_of(there), True)
     (group,) = index.groups.values()
@@ -60,6 +60,6 @@ def test_a_value_is_compared_with_those_near_it_alone() -> None:
     assert len(group._rows(np.full(8, 70.0), None)) == 1
 
 
-def test_a_value_of_another_shape_has_no_candidate() -> None:
+def test_value_of_another_shape_has_no_candidate() -> None:
     index = pairing._Index(run_of([Quantity(np.zeros(3))]), True)
     assert list(index.candidates(Quantity(np.zeros(4)))) == []

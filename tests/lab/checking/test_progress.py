@@ -1,4 +1,5 @@
-"""Progress is reported to a listener, and shown on a terminal or in a notebook after a second."""
+"""Progress is reported to a listener, and displayed on a terminal or in a notebook after a
+second."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Clock:
         return self.now
 
 
-def test_long_work_has_a_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_shows_a_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     written = Terminal()
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setattr(terminal, "DELAY", 0.0)
@@ -44,7 +45,7 @@ def test_long_work_has_a_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
         while "reference of nn.relu" not in written.getvalue():
             pass
     assert "1 of 9: validate: reference of nn.relu" in written.getvalue()
-    assert written.getvalue().endswith("\r")  # it is removed
+    assert written.getvalue().endswith("\r")  # the line is removed
 
 
 def test_short_work_and_other_streams_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_short_work_and_other_streams_show_nothing(monkeypatch: pytest.MonkeyPat
         assert stream.getvalue() == ""
 
 
-def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_has_one_display_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
 
     class Handle:
@@ -82,7 +83,7 @@ def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch
     assert shown == ["validate: step 2 (3 of 9)", "validate: step 3 (4 of 9)", ""]
 
 
-def test_validate_tells_its_listener() -> None:
+def test_validate_notifies_its_listener() -> None:
     x = relay.var("x", shape=(4,))
     mod = infer_module(IRModule.from_expr(Function([x], nn.relu(relay.tanh(x)))))
     told: list[ProgressUpdate] = []

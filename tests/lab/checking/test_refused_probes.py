@@ -1,4 +1,4 @@
-"""A wrong region is found also where its code generator compiles nothing that looks inside it."""
+"""A wrong region is found even if its code generator refuses the probes of single operators."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
 
 
 def in_c(function: Function, symbol: str) -> ModuleRegion:
-    """The kernel of the composite in C: two inputs, one output, whatever the function is."""
+    """The kernel of the composite in C: two inputs and one output, for any function."""
     text = KERNEL.format(symbol=symbol)
     return ModuleRegion(function, symbol, c_library(symbol, [C(text)], includes=[HEADERS]))
 
@@ -103,7 +103,7 @@ def registered(codegen: Codegen | None) -> None:
     backends.register(NAME, patterns=[(f"{NAME}.add_relu", pattern)], codegen=codegen)
 
 
-def test_a_wrong_kernel_is_wrong_and_the_refusal_is_told(
+def test_wrong_kernel_is_reported_with_the_refused_probes(
     fused: str, request: pytest.FixtureRequest
 ) -> None:
     part = byoc_lab.trace(network(), fused).result
@@ -115,13 +115,13 @@ def test_a_wrong_kernel_is_wrong_and_the_refusal_is_told(
     assert f"could not look inside: {told} with all intermediate values" in str(report)
 
 
-def test_bisect_names_the_region_and_no_operator_that_it_could_not_tell(fused: str) -> None:
+def test_bisect_names_the_region_but_no_operator_if_probes_are_refused(fused: str) -> None:
     found = byoc_lab.bisect(network(), fused, VALUES)
     assert found and found.stage == "code generation of edu_fused"
     assert "  composite: add+nn.relu\n" in str(found) and "operator: " not in str(found)
 
 
-def test_rows_of_parts_say_which_inputs_they_are_of() -> None:
+def test_results_of_operators_compiled_alone_name_their_inputs() -> None:
     registered(raises)
     try:
         part = byoc_lab.trace(network(), NAME).result
@@ -134,8 +134,9 @@ def test_rows_of_parts_say_which_inputs_they_are_of() -> None:
     ]
 
 
-def test_a_kernel_that_is_right_alone_and_wrong_in_its_region(tmp_path: Path) -> None:
-    """Fused over two composites: each alone is right, and no step of the region explains it."""
+def test_kernel_that_is_wrong_only_inside_its_region_is_found(tmp_path: Path) -> None:
+    """The kernel fuses two composites: each alone is right, so no step explains the region's
+    error."""
 
     x = relay.var("x", shape=(4,))
     net = IRModule.from_expr(relay.exp(relay.tanh(x)))
@@ -161,7 +162,7 @@ def test_a_kernel_that_is_right_alone_and_wrong_in_its_region(tmp_path: Path) ->
     assert "could not look inside" in str(found)
 
 
-def test_a_bisection_without_code_is_inconclusive(
+def test_bisection_without_code_is_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     registered(None)
@@ -179,7 +180,7 @@ def test_a_bisection_without_code_is_inconclusive(
     assert code == 3 and "no difference" not in capsys.readouterr().out
 
 
-def test_a_bisection_of_right_code_is_conclusive() -> None:
+def test_bisection_of_right_code_is_conclusive() -> None:
     registered(lambda function, symbol: PythonRegion(lambda a, b: np.maximum(a + b, 0)))
     try:
         found = byoc_lab.bisect(network(), NAME, VALUES)
@@ -188,8 +189,8 @@ def test_a_bisection_of_right_code_is_conclusive() -> None:
     assert found.ok and not found and str(found).startswith("no difference found\n")
 
 
-def test_the_script_of_a_region_fails_by_itself(tmp_path: Path) -> None:
-    """With a code generator that can be imported, the saved script shows the fault."""
+def test_written_script_for_a_region_fails_in_a_new_process(tmp_path: Path) -> None:
+    """The code generator can be imported, so the saved script shows the fault."""
     (tmp_path / "edu_codegen.py").write_text(
         "import numpy as np\n"
         "from byoc_lab.backends import PythonRegion\n"
@@ -219,7 +220,7 @@ def device_lost(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize(
     "run", [device_lost, lambda a, b: None, lambda a, b: (a + b)[:2], lambda a: a, np.add.reduce]
 )
-def test_bisect_names_a_region_whose_code_fails(
+def test_bisect_names_a_region_whose_code_raises(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     registered(lambda function, symbol: PythonRegion(run))

@@ -1,4 +1,4 @@
-"""Regions of every form are looked into: with tuples, fields, calls that return tuples, if, let."""
+"""Checks inside regions of every form: with tuples, fields, calls that return tuples, if, let."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BODIES = {
 
 
 def networks(body: str) -> list[byoc_lab.IRModule]:
-    """The network by itself, and as one region."""
+    """The network itself, and the same network as one region."""
     head = '#[version = "0.0.5"]\n'
     params = f"%p: {T}, %q: {T}, %c: bool"
     region = (
@@ -43,7 +43,7 @@ def networks(body: str) -> list[byoc_lab.IRModule]:
 @pytest.fixture
 def codegen() -> Iterator[None]:
     def computed(function: Function, symbol: str) -> backends.PythonRegion:
-        """Computes each operator right, but for the sign of sigmoid."""
+        """Computes each operator right, except for the sign of sigmoid."""
 
         def run(*inputs: np.ndarray) -> list[np.ndarray]:
             return list(evaluate(edit(function), inputs).outputs)
@@ -71,7 +71,7 @@ def test_each_operator_of_the_region_is_checked(form: str, codegen: None) -> Non
 
 
 @pytest.mark.parametrize("form", BODIES)
-def test_wrong_operator_is_named(form: str, codegen: None) -> None:
+def test_wrong_operator_in_the_region_is_named(form: str, codegen: None) -> None:
     body = BODIES[form].replace("nn.relu", "sigmoid")
     report = byoc_lab.validate(*networks(body), detail="operator")
     steps = [c for c in report.comparisons if c.name.startswith("@work ")]

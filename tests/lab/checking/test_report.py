@@ -1,4 +1,4 @@
-"""The report of `validate`: its notes beside the verdict."""
+"""The report of `validate`: comparisons, notes and the overall result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refusing(function: Function, symbol: str) -> NoReturn:
     raise BuildError("no kernel today")
 
 
-def test_a_fallback_is_labelled() -> None:
+def test_region_that_fell_back_is_listed() -> None:
     after = byoc_lab.trace(clipped(), "dnnl").result
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -49,7 +49,7 @@ def test_a_report_without_comparisons_is_not_valid() -> None:
         report.check()
 
 
-def test_regions_without_outputs_are_not_the_whole_verdict() -> None:
+def test_report_with_only_regions_says_that_outputs_were_not_compared() -> None:
     right = compare("@r", np.zeros(2), np.zeros(2), np.ones(2))
     report = Report((right,), ())
     assert report.ok
@@ -65,7 +65,7 @@ def test_validation_reports_branches_that_no_input_exercised() -> None:
     assert not sets.missed and len(sets.inputs) == 3  # both ends of the clip, both sides of relu
 
 
-def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
+def test_worst_element_has_index_ulps_and_quantiles() -> None:
     wanted = np.float64([[1, 2, 4], [8, 16, 32]])
     got = wanted.astype(np.float32)
     got[1, 0] = np.nextafter(np.float32(8), np.float32(9))
@@ -82,17 +82,17 @@ def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
     assert facts["place"] == [1, 0] and len(facts["quantiles"]) == 4
 
 
-def test_the_worst_of_several_sets_counts_all_that_was_wrong() -> None:
+def test_worst_of_several_input_sets_counts_wrong_elements_of_all() -> None:
     first = compare("x", np.float32([1, 2.5]), np.float64([1, 2]), 0.1)
     second = compare("x", np.float32([1.2, np.nan]), np.float64([1, 2]), 0.1)
     (worst,) = worst_of([first, second])
     assert (worst.wrong, worst.nans, worst.size) == (3, 1, 4) and worst.place == (1,)
 
 
-def test_a_wrong_output_is_the_pass_or_the_host_whichever_is(
+def test_wrong_output_is_attributed_to_a_pass_or_to_the_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Decided by computing the module after the pipeline in the reference, too."""
+    """The reference also computes the module after the pipeline, which decides."""
     x = relay.var("x", shape=(4,))
     net = IRModule.from_expr(relay.clip(x, -1.0, 1.0))
     other = IRModule.from_expr(relay.clip(x, -1.0, 0.5))
@@ -108,7 +108,7 @@ def test_a_wrong_output_is_the_pass_or_the_host_whichever_is(
 
 
 @pytest.mark.parametrize("bounds", [(1.0, -1.0), (3.0, 2.0), (0.0, 0.0)])
-def test_a_clip_of_no_interval_is_the_maximum_everywhere(bounds: tuple[float, float]) -> None:
+def test_clip_to_an_empty_interval_returns_the_maximum(bounds: tuple[float, float]) -> None:
     x = relay.var("x", shape=(4,))
     net = IRModule.from_expr(relay.clip(x, *bounds))
     values = [np.float32([-3, 0, 0.75, 3])]
@@ -119,7 +119,7 @@ def test_a_clip_of_no_interval_is_the_maximum_everywhere(bounds: tuple[float, fl
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 97, 1000])
-def test_quantiles_are_those_of_numpy(size: int) -> None:
+def test_quantiles_equal_those_of_numpy(size: int) -> None:
     draw = np.random.default_rng(size)
     error = draw.random(size) * 10.0 ** draw.integers(-30, 30, size)
     error[: size // 4] = np.inf

@@ -1,4 +1,4 @@
-"""Special values: infinities, nan, overflow, ties, two scales; and arithmetic that is exact."""
+"""Special values: infinities, nan, overflow, ties, two scales, and exact arithmetic."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ def report(expr: Expr, inputs: list[Any], on: str) -> Report:
     return byoc_lab.validate(mod, exe, inputs)
 
 
-# Where the arithmetic is exact, so is the tolerance -----------------------------------------------
+# Exact arithmetic has tolerance zero
+# -------------------------------------------------------------
 
 
-def test_copies_and_integers_are_exact() -> None:
+def test_copies_and_integer_arithmetic_have_tolerance_zero() -> None:
     x = relay.var("x", shape=(2, 4))
     values = np.float32([[0.1, -2, 3, 1e30], [1, 5, 1e-3, 7]])
     for copied in (
@@ -70,9 +71,11 @@ def test_copies_and_integers_are_exact() -> None:
     assert not np.any(tolerance(relay.add(product, const(7, "int32")), np.int32([1, -9, 4])))
 
 
-def test_scales_and_zero_points_are_exact() -> None:
-    """The scale of a quantization is the same number in every pass and kernel: with a scale of 0.1
-    in float32, 0.25 is 2.4999999627 steps, and is not a tie."""
+def test_quantize_with_exact_numbers_has_tolerance_zero() -> None:
+    """The scale of a quantization is the same number in every pass and kernel.
+
+    With a scale of 0.1 in float32, 0.25 is 2.4999999627 steps, and not a tie.
+    """
     x = relay.var("x", shape=(4,))
     quantized = q.quantize(x, const(0.1), const(3, "int32"), out_dtype="int8")
     assert not np.any(tolerance(quantized, np.float32([0.24, 0.1, 3, -1])))
@@ -84,16 +87,17 @@ def test_scales_and_zero_points_are_exact() -> None:
 # Steps from float to integer ----------------------------------------------------------------------
 
 
-def test_quantize_may_be_off_by_one_at_a_tie_alone() -> None:
+def test_quantize_may_differ_by_one_only_at_a_tie() -> None:
     x = relay.var("x", shape=(5,))
     quantized = q.quantize(x, const(0.1), const(0, "int32"), out_dtype="int8")
     tie = np.float32(0.1) * np.float32(2.5)
     found = tolerance(quantized, np.float32([tie, tie + 1e-4, tie - 1e-4, 0.2, 50]))
-    assert found.tolist() == [1, 0, 0, 0, 0]  # the last one saturates
+    assert found.tolist() == [1, 0, 0, 0, 0]  # the last element saturates
 
 
 def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_it() -> None:
-    """exp rounds, so a value within its error of a tie may step; a cast of exp as well."""
+    """exp rounds, so a value within its error of a tie may be rounded up or down, also by a
+    cast."""
     x = relay.var("x", shape=(3,))
     near = np.log(np.float64([2.5, 2.6, 2.4])).astype(np.float32)
     quantized = q.quantize(relay.exp(x), const(1.0), const(0, "int32"), out_dtype="int8")
@@ -125,7 +129,8 @@ def test_softmax_of_minus_infinity_is_valid(on: str) -> None:
 @pytest.mark.parametrize("on", ON)
 @pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh"])
 def test_results_near_overflow_and_underflow_are_tolerated_only_there(name: str, on: str) -> None:
-    """Both machines may be infinite or flush to zero there; in between nothing is forgiven."""
+    """Reference and build may be infinite or flush to zero there; other values keep small
+    tolerances."""
     x = relay.var("x", shape=(12,))
     values = np.float32([88.7, 88.8, 89, 200, -86, -87.4, -103, -104, -200, 0, 1e-40, 1])
     call = {"exp": relay.exp, "sigmoid": relay.sigmoid, "tanh": relay.tanh}[name](x)
@@ -150,7 +155,7 @@ def test_infinities_of_both_are_equal_and_of_one_are_reported(on: str) -> None:
 # nan ----------------------------------------------------------------------------------------------
 
 
-def test_nan_is_reported_apart_and_hides_nothing() -> None:
+def test_nan_in_one_result_is_reported_and_other_errors_too() -> None:
     wanted = np.arange(6, dtype=np.float64)
     got = wanted.astype(np.float32)
     got[1], got[4] = np.nan, 4.5
@@ -172,7 +177,7 @@ NAN = [np.nan, -1, 2, np.nan]
         ("exp", "exp(nan) is inf on DNNL, a fault of oneDNN"),
     ],
 )
-def test_a_lost_nan_is_told_by_the_operator_that_lost_it(name: str, why: str) -> None:
+def test_lost_nan_is_reported_with_the_operator_that_loses_it(name: str, why: str) -> None:
     x = relay.var("x", shape=(4,))
     call = relay.op.builder(relay.op.Op.get(name))(x)
     found = report(call, [np.float32(NAN)], "dnnl")
@@ -190,7 +195,7 @@ def test_operators_that_keep_nan_are_compared(name: str) -> None:
 
 
 @pytest.mark.native
-def test_a_softmax_and_a_pooling_that_lose_nan_are_named() -> None:
+def test_softmax_and_pooling_that_lose_nan_are_named() -> None:
     x = relay.var("x", shape=(2, 4))
     rows = np.float32([[np.nan, 1, 2, 3], [4, 3, 2, 1]])
     said = report(nn.softmax(x), [rows], "dnnl").regions[0]
@@ -206,7 +211,7 @@ def test_a_softmax_and_a_pooling_that_lose_nan_are_named() -> None:
     assert f"nn.max_pool2d {words} on DNNL, a fault of oneDNN" in said.verdict
 
 
-def test_a_pooling_of_the_host_that_loses_nan_names_llvm() -> None:
+def test_host_pooling_that_loses_nan_names_llvm() -> None:
     pytest.importorskip("tvm")
     data = np.zeros((1, 1, 4, 4), np.float32)
     data[0, 0, 0, 0] = np.nan
@@ -215,7 +220,7 @@ def test_a_pooling_of_the_host_that_loses_nan_names_llvm() -> None:
 
 
 @pytest.mark.parametrize("on", ON)
-def test_log_of_denormal_numbers_is_told_as_that(on: str) -> None:
+def test_log_of_denormal_numbers_is_named_as_the_cause(on: str) -> None:
     x = relay.var("x", shape=(4,))
     found = report(relay.log(relay.abs(x)) * const(2.0), [np.float32([1e-40, 1, -2, 0])], on)
     told = "1 element not compared (log of denormal numbers, which DNNL flushes: its log(1e-40) is"
@@ -224,7 +229,7 @@ def test_log_of_denormal_numbers_is_told_as_that(on: str) -> None:
 
 
 def test_denormal_element_does_not_widen_other_tolerances() -> None:
-    """sqrt of one is 0 or right; a nan beside one stays nan."""
+    """sqrt of a denormal number is 0 or right; a nan beside one is still compared."""
     x = relay.var("x", shape=(3,))
     values = np.float32([1e-40, np.nan, 4])
     found = bounds(relay.sqrt(x), values)
@@ -235,7 +240,7 @@ def test_denormal_element_does_not_widen_other_tolerances() -> None:
         assert compare("x", lost, known.outputs[0], known.tolerances[0]).nans == 1
 
 
-def test_each_cause_is_named_where_it_arises_and_passed_on() -> None:
+def test_each_cause_is_named_where_it_arises_and_propagated() -> None:
     x = relay.var("x", shape=(2,))
     for expr, values, causes in [
         (relay.exp(x), [100, 1], {"overflow of a value or of a partial sum"}),
@@ -252,7 +257,7 @@ def test_each_cause_is_named_where_it_arises_and_passed_on() -> None:
         assert all(any(why.startswith(c) for why in found) for c in causes), str(expr)
 
 
-def test_nan_of_arithmetic_is_not_forgiven() -> None:
+def test_nan_from_arithmetic_must_agree() -> None:
     """Only operators that order their operands may lose nan."""
     x = relay.var("x", shape=(2,))
     found = bounds(relay.add(x, const([1, 1])), np.float32([np.nan, 1]))
@@ -264,7 +269,7 @@ def test_nan_of_arithmetic_is_not_forgiven() -> None:
 
 
 def test_tanh_of_the_host_is_within_a_tight_tolerance() -> None:
-    """Its error near 0 is one of u, not of u * |x|: within the tolerance, which is not loose."""
+    """Its error near 0 is one u, not u * |x|; it fits a tight tolerance."""
     values = np.concatenate([np.linspace(-9, 9, 4001), np.geomspace(1e-8, 1, 4000)])
     x = relay.var("x", shape=values.shape)
     found = report(relay.tanh(x), [values.astype(np.float32)], "llvm")
@@ -285,14 +290,14 @@ def test_an_output_of_two_magnitudes_is_valid(on: str) -> None:
     tolerances = known.tolerances[0]
     assert tolerances[:, 4:].max() < 1e-5 < 1e-4 < tolerances[:, :4].max()
     off = known.outputs[0].copy()
-    off[2, 5] += 5e-5  # within the tolerance of a coordinate
+    off[2, 5] += 5e-5  # smaller than the tolerance of a coordinate
     found = compare("x", off.astype(np.float32), known.outputs[0], tolerances)
     assert not found.ok and found.place == (2, 5)
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "atan", "power", "sinh"])
-def test_operators_on_elements_without_a_rule_have_bounds_by_element(name: str) -> None:
-    """Where the result is small its tolerance is, although another one is large."""
+def test_operators_without_a_rule_have_a_tolerance_per_element(name: str) -> None:
+    """A small result has a small tolerance, even if another result is large."""
     values = np.float32([1e-4, 0.1, 1, 3, 7, 8.5])
     x = relay.var("x", shape=values.shape)
     makers = {"power": lambda: relay.power(x, const(2.5))}

@@ -1,4 +1,4 @@
-"""Validation: correct results pass with a margin, and wrong results fail."""
+"""`validate`: correct results are valid with a margin, and wrong results fail."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def test_correct_results_are_valid_on_dnnl_and_on_the_host() -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("mistake", [wrong_epsilon, dropped_bias, dropped_relu])
-def test_a_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr | None]) -> None:
+def test_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr | None]) -> None:
     after = dnnl.partition_for_dnnl(changed(net(), mistake))
     report = validate(net(), after, [X])
-    assert all(c.ok for c in report.regions)  # the regions do what the wrong module says
+    assert all(c.ok for c in report.regions)  # the regions compute what the wrong module specifies
     assert [c.ok for c in report.outputs] == [False] and not report.ok
     assert report.outputs[0].error > 2 * report.outputs[0].tolerance
     assert str(report).startswith("NOT VALID") and "WRONG at [0, " in str(report)
@@ -116,8 +116,9 @@ def test_a_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr 
 
 
 @pytest.mark.native
-def test_a_region_that_is_compiled_wrongly_is_found() -> None:
-    """Code generation without biases: that region and the output are wrong, not the others."""
+def test_wrongly_compiled_region_is_found() -> None:
+    """Code generation drops the bias: that region and the output are wrong, other regions are
+    right."""
 
     def codegen(function: Function, symbol: str) -> Any:
         made = dnnl.region_graph(function, symbol)
@@ -134,7 +135,7 @@ def test_a_region_that_is_compiled_wrongly_is_found() -> None:
 
 
 @pytest.mark.native
-def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
+def test_wrong_epsilon_in_a_kernel_is_found() -> None:
     def codegen(function: Function, symbol: str) -> Any:
         made = dnnl.region_graph(function, symbol)
         for op in made.graph["ops"]:
@@ -142,7 +143,7 @@ def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
                 op["attrs"]["epsilon"] = 1e-3
         return native.DnnlRegion(made.graph, made.constants)
 
-    # Without SimplifyInference the batch norms stay as they are.
+    # Without SimplifyInference the batch norms stay.
     with PassContext(disabled_pass=["SimplifyInference"]):
         mod = Sequential(dnnl.pipeline())(net())
     assert validate(net(), mod, [X]).ok
@@ -150,7 +151,7 @@ def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
     assert not report.regions[0].ok and not report.outputs[0].ok
 
 
-def test_report_as_html() -> None:
+def test_report_as_html_escapes_names_and_shows_wrong_elements() -> None:
     comparison = compare("<output>", np.float32([1, 2]), np.float64([1, 2.5]), 0.1)
     page = Report((), (comparison,))._repr_html_()
     assert "&lt;output&gt;" in page and "WRONG at [1]" in page and "5.00e-01" in page
@@ -167,25 +168,26 @@ def test_report_as_html() -> None:
         ([], [], True),
     ],
 )
-def test_compare(got: list[float], wanted: list[float], ok: bool) -> None:
+def test_compare_reports_the_worst_element(got: list[float], wanted: list[float], ok: bool) -> None:
     found = compare("x", np.array(got, np.float32), np.array(wanted), 0.1)
     assert found.ok is ok
     if not ok:
         assert found.place == (1,)
 
 
-def test_compare_needs_equal_shapes() -> None:
+def test_compare_of_different_shapes_raises_validation_error() -> None:
     with pytest.raises(ValidationError, match=r"x: expected shape \(3,\), found \(2,\)"):
         compare("x", np.zeros(2), np.zeros(3), 0.1)
 
 
-def test_outlier_factor_is_that_of_the_normal_distribution() -> None:
-    # P(|z| > t) < 2 exp(-t^2 / 2), so among n: below 1e-9 at this t.
+def test_outlier_factor_equals_that_of_the_normal_distribution() -> None:
+    # P(|z| > t) < 2 exp(-t^2 / 2), so for n values: below 1e-9 at this t.
     for n in (1, 1000, 10**6):
         assert 2 * n * np.exp(-(outlier_factor(n) ** 2) / 2) == pytest.approx(1e-9)
 
 
-# Correct float32 evaluations never fail, wrong ones by a few units do -----------------------------
+# Correct float32 evaluations always pass; an error of a few units fails
+# --------------------------
 
 
 def share_of_tolerance(expr: Expr, inputs: list[np.ndarray], run: Any = None) -> float:
@@ -205,7 +207,7 @@ def on_dnnl(func: Function, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def one_by_one(func: Function, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """A dense layer that adds one product after the other."""
+    """A dense layer that adds one product at a time."""
     x, w = inputs
     total = np.zeros((len(x), len(w)), np.float32)
     for k in range(x.shape[1]):
@@ -222,7 +224,7 @@ def numbers(kind: str, *shape: int, seed: int) -> np.ndarray:
         return np.abs(values)
     if kind == "offset":
         return values + np.float32(100)
-    if kind == "cancelling":  # the second half of the last axis undoes the first
+    if kind == "cancelling":  # the second half of the last axis cancels the first
         half = shape[-1] // 2
         values[..., half : 2 * half] = -values[..., :half] * np.float32(1.0001)
     return values * np.float32(1e-6) if kind == "small" else values
@@ -230,7 +232,9 @@ def numbers(kind: str, *shape: int, seed: int) -> np.ndarray:
 
 @given(st.integers(1, 4), st.integers(1, 3000), KINDS, KINDS, st.integers(0, 99))
 @settings(max_examples=some(40))
-def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int) -> None:
+def test_dense_with_any_order_of_sums_uses_less_than_the_tolerance(
+    rows: int, k: int, a: str, b: str, seed: int
+) -> None:
     x, w = relay.var("x", shape=(rows, k)), relay.var("w", shape=(3, k))
     inputs = [numbers(a, rows, k, seed=seed), numbers(b, 3, k, seed=seed + 1)]
     for run in (one_by_one, *([on_dnnl] if native.available() else [])):
@@ -257,7 +261,7 @@ def test_conv2d_on_dnnl_uses_less_than_the_tolerance(
 
 @pytest.mark.native
 def test_gelu_on_dnnl_uses_less_than_the_tolerance() -> None:
-    """Its erf is off by as much near 0 as anywhere else: 1 + erf is about 1 there."""
+    """Its erf has the same error near 0 as elsewhere, because 1 + erf is about 1 there."""
     x = relay.var("x", shape=(100_000,))
     error = relay.erf(x / relay.const(np.float32(2**0.5)))
     gelu = x * (error + relay.const(np.float32(1))) * relay.const(np.float32(0.5))
@@ -268,7 +272,7 @@ def test_gelu_on_dnnl_uses_less_than_the_tolerance() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("classes", [5, 1000])
 def test_log_softmax_on_dnnl_uses_less_than_the_tolerance(classes: int) -> None:
-    """Its log is up to 58 roundings off, in all elements of a row alike."""
+    """Its log is up to 58 roundings off, equally in all elements of a row."""
     x = relay.var("x", shape=(500_000 // classes, classes))
     scales = np.tile(np.float32([[0.1], [0.5], [1], [3], [20]]), (100_000 // classes, 1))
     values = scales * numbers("normal", len(scales), classes, seed=3)
@@ -297,7 +301,7 @@ def test_operators_on_dnnl_use_less_than_the_tolerance(name: str, kind: str) -> 
     "name", ["nn.layer_norm", "variance", "mean", "sum", "nn.log_softmax", "erf"]
 )
 def test_operators_of_the_host_use_less_than_the_tolerance(name: str, kind: str) -> None:
-    """Also operators without a special rule, in float32 NumPy."""
+    """Includes operators without a special rule; they run in float32 NumPy."""
     values = numbers(kind, 6, 50, seed=6)
     x = relay.var("x", shape=values.shape)
     vectors = [relay.const(random(50, seed=n)) for n in (1, 2)]
@@ -326,7 +330,7 @@ def test_functions_in_other_dtypes_use_less_than_the_tolerance(name: str, dtype:
     assert found.tolerance < (0.03 if dtype == "float16" else 1e-14) * found.scale
 
 
-def test_infinite_results_do_not_spoil_the_tolerance_of_the_others() -> None:
+def test_infinite_results_leave_other_tolerances_unchanged() -> None:
     x = relay.var("x", shape=(3,))
     func = infer_expr(Function([x], builder("log")(x)))
     assert isinstance(func, Function)
@@ -336,7 +340,7 @@ def test_infinite_results_do_not_spoil_the_tolerance_of_the_others() -> None:
     assert np.all((found.tolerances[0][1:] > 0) & (found.tolerances[0][1:] < 1e-4))
 
 
-def test_samples_must_be_positive() -> None:
+def test_sample_count_below_one_is_refused() -> None:
     x = relay.var("x", shape=(2,))
     func = infer_expr(Function([x], nn.relu(x)))
     assert isinstance(func, Function)
@@ -353,7 +357,7 @@ def test_samples_must_be_positive() -> None:
         ([], ["none"]),
     ],
 )
-def test_the_inputs_that_were_made_are_told(dtypes: list[str], words: list[str]) -> None:
+def test_generated_inputs_are_described_in_the_report(dtypes: list[str], words: list[str]) -> None:
     params = [relay.var(f"x{n}", shape=(2,), dtype=d) for n, d in enumerate(dtypes)]
     mod = IRModule.from_expr(Function(params, relay.Tuple([*params, relay.const(1.0)])))
     told = validate(mod, mod).inputs

@@ -1,4 +1,4 @@
-"""The alignment of two pipelines by the names of their passes."""
+"""Alignment of two pipelines by the names of their passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = st.lists(st.sampled_from("ABCD"), max_size=8)
         ("AB", "BA", [(None, 0), (0, 1), (1, None)]),
     ],
 )
-def test_equal_names_are_beside_each_other(
+def test_passes_with_equal_names_are_paired(
     first: str, second: str, expected: list[tuple[int | None, int | None]]
 ) -> None:
     assert aligned(first, second) == expected
@@ -42,6 +42,8 @@ def test_swapping_the_pipelines_swaps_the_positions(first: list[str], second: li
 
 
 @given(NAMES, NAMES, NAMES)
-def test_a_common_part_is_found(first: list[str], common: list[str], second: list[str]) -> None:
+def test_common_subsequence_is_paired(
+    first: list[str], common: list[str], second: list[str]
+) -> None:
     pairs = aligned(first + common, common + second)
     assert sum(n is not None and m is not None for n, m in pairs) >= len(common)

@@ -1,4 +1,4 @@
-"""`compare`: the differences of two traces, the first one, and the moved operators."""
+"""`compare`: the differences of two traces, the first difference, and the moved operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ways(comparison: Comparison) -> Counter[tuple[str, str, str]]:
     return Counter((m.operator, m.source.back_end, m.target.back_end) for m in comparison.moved)
 
 
-def test_two_back_ends_of_one_module() -> None:
+def test_traces_for_two_back_ends_differ_first_at_annotation() -> None:
     mod = network("relu", "tanh", "sigmoid")
     made = compare(trace(mod, "dnnl"), trace(mod, "ccompiler"))
     assert made and made.first_difference is made["AnnotateTarget"]
@@ -103,7 +103,7 @@ def test_recording_and_trace_of_one_pipeline_do_not_differ(tmp_path: Path) -> No
     assert "no difference in 3 stages, the input included" in str(made)
 
 
-def test_a_module_known_as_text_differs_and_moves_nothing(tmp_path: Path) -> None:
+def test_module_known_only_as_text_differs_without_moved_operators(tmp_path: Path) -> None:
     passes = [begin("InferType"), end("InferType", FOREIGN)]
     recording = byoc_lab.load_trace(write(tmp_path / "recording", HEAD, *passes))
     made = compare(recording, trace(recording.initial, ["InferType"]))
@@ -121,19 +121,19 @@ def test_pairs_are_found_by_position_and_name() -> None:
         made["Partition"]
 
 
-def test_anything_else_is_refused() -> None:
+def test_compare_refuses_arguments_other_than_traces_and_modules() -> None:
     with pytest.raises(ArgumentError, match="found str as the second"):
         compare(chain(), "trace")  # type: ignore[arg-type]
 
 
-def test_it_is_saved_as_one_page(tmp_path: Path) -> None:
+def test_comparison_is_saved_as_one_page(tmp_path: Path) -> None:
     page = compare(chain(), chain(fixed=True)).save_html(tmp_path / "page.html")
     assert "beside" in page.read_text(encoding="utf-8")
 
 
 @settings(max_examples=some(30))
 @given(mod=strategies.modules())
-def test_a_trace_does_not_differ_from_itself(mod: IRModule) -> None:
+def test_trace_does_not_differ_from_itself(mod: IRModule) -> None:
     one = trace(mod, "ccompiler")
     for other in (one, trace(mod, "ccompiler")):
         made = compare(one, other)

@@ -1,4 +1,5 @@
-"""Where operators are computed: before and after annotation, merging and partitioning."""
+"""The assignment of operators to host and regions, before and after annotation, merging and
+partitioning."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ HEAD = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 2), float32]) { '
 
 
 def places(mod: IRModule) -> dict[str, str]:
-    """The place of each operator, by its name."""
+    """The assignment of each operator, by its name."""
     found = places_of(mod, module_numbers(mod))
     return {call.op.name: str(place) for call, place in found.items()}
 
@@ -37,7 +38,7 @@ def test_operators_between_annotations_are_in_the_region() -> None:
     assert places(default) == {"nn.relu": "the host"}
 
 
-def test_operators_of_a_composite_are_where_its_call_is() -> None:
+def test_operators_of_a_composite_are_in_the_region_of_its_call() -> None:
     begin = 'annotation.compiler_begin(%x, compiler="A")'
     composite = 'fn (%y: Tensor[(2, 2), float32], Composite="c") { nn.relu(exp(%y)) }'
     mod = parsed(
@@ -49,21 +50,21 @@ def test_operators_of_a_composite_are_where_its_call_is() -> None:
     ]  # fmt: skip
 
 
-def test_a_partitioned_function_is_named_by_its_symbol() -> None:
+def test_partitioned_function_is_named_by_its_symbol() -> None:
     result = chain(fixed=True).result
     assert {str(place) for place in places_of(result, module_numbers(result)).values()} == {
         "@tvmgen_default_dnnl_main_0 of dnnl", "@tvmgen_default_dnnl_main_6 of dnnl",
     }  # fmt: skip
 
 
-def test_a_module_known_as_text_has_no_places() -> None:
+def test_module_known_only_as_text_has_no_assignment() -> None:
     assert places_of(UnparsedModule("no module", "it is cut off"), {}) == {}
 
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_the_counts_are_those_of_the_picture(mod: IRModule) -> None:
-    """Of every stage: as many operators in regions and on the host as the stepper shows."""
+def test_numbers_of_operators_equal_those_of_the_stepper(mod: IRModule) -> None:
+    """In every stage: the numbers of operators in regions and on the host."""
     for stage in trace(mod, "ccompiler"):
         assert stage.after is not None
         found = places_of(stage.after, stage.numbering.after)

@@ -1,4 +1,4 @@
-"""Each class of change; no change is reported twice or left out."""
+"""Each kind of change between modules; no change is reported twice or omitted."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_summary_describes_each_kind_of_difference(name: str) -> None:
     assert _summary(before, after) == expected
 
 
-def test_composing_is_a_class_of_its_own() -> None:
+def test_composing_is_a_separate_kind_of_change() -> None:
     mod = _parse(_main("%0 = abs(%x);", "%1 = exp(%0);", "tanh(%1)"))
     pattern = relay.dataflow_pattern.is_op("exp")(relay.dataflow_pattern.is_op("abs")(
         relay.dataflow_pattern.wildcard()
@@ -166,7 +166,7 @@ def test_mobilenet_outlined_changes_have_both_sides() -> None:
 
 @settings(max_examples=some(60))
 @given(mod=strategies.modules())
-def test_something_changed_exactly_if_the_modules_differ(mod: IRModule) -> None:
+def test_changes_are_empty_exactly_if_the_modules_are_equal(mod: IRModule) -> None:
     passes = ["SimplifyInference", "FoldConstant", "ToANormalForm", "ToGraphNormalForm"]
     for stage in [*byoc_lab.trace(mod, "dnnl"), *byoc_lab.trace(mod, passes)]:
         made = stage.diff()
@@ -177,7 +177,7 @@ def test_something_changed_exactly_if_the_modules_differ(mod: IRModule) -> None:
 @settings(max_examples=some(60))
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_each_node_is_in_one_module_or_in_both(mod: IRModule, other: IRModule) -> None:
-    """Added nodes have no partner, removed ones neither; the others have each other."""
+    """Added and removed nodes have no counterpart; other nodes are each other's counterpart."""
     made = byoc_lab.diff(mod, other)
     for change in made.changes:
         if change.kind in ("added", "annotated"):
@@ -189,15 +189,15 @@ def test_each_node_is_in_one_module_or_in_both(mod: IRModule, other: IRModule) -
 
 
 def composites_that_do_not_move(mod: IRModule) -> list[str]:
-    """Those that PartitionGraph is said to add or remove; it only moves them."""
+    """Composites reported as added or removed by PartitionGraph, which only moves them."""
     stage = byoc_lab.trace(mod, "dnnl")["PartitionGraph"]
     changes = stage.diff().changes
     kinds = ("outlined", "moved")
     return [str(c) for c in changes if c.noun == "composite" and c.kind not in kinds]
 
 
-def test_a_composite_is_no_call_of_the_function_around_it() -> None:
-    """The composite is the result of its region: both calls pass on one value."""
+def test_composite_is_not_paired_with_the_call_of_its_region() -> None:
+    """The composite is its region's result: both calls return the same value."""
     x, gamma = relay.var("x", shape=(1, 1, 1, 1)), relay.var("gamma", shape=(1,))
     norm = relay.nn.batch_norm(relay.nn.conv2d(x, x), gamma, gamma, gamma, gamma)
     mod = IRModule.from_expr(relay.Function([x, gamma], relay.Tuple([relay.nn.relu(x), norm[0]])))
@@ -205,12 +205,12 @@ def test_a_composite_is_no_call_of_the_function_around_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_composites_of_inception_only_move() -> None:
+def test_composites_of_inception_only_move() -> None:
     mod, _ = relay.testing.inception_v3.get_workload()
     assert composites_that_do_not_move(mod) == []
 
 
-def test_many_places_are_no_range() -> None:
+def test_many_functions_are_listed_and_counted() -> None:
     x = relay.var("x", shape=(4,))
     value = x
     for _ in range(5):
@@ -221,8 +221,8 @@ def test_many_places_are_no_range() -> None:
     assert listed == f"5 functions ({names[0]}, {names[1]}, {names[2]} and 2 more)"
 
 
-def test_the_call_of_a_function_stays_where_its_region_is_called() -> None:
-    """Both pass one value on: the call of @f, and the call of the region inside @f."""
+def test_call_of_a_function_is_not_paired_with_the_call_of_a_region_inside() -> None:
+    """The call of @f and the call of the region inside @f return the same value."""
     made = 'Compiler="A", Primitive=1, global_symbol='
     of_r = f'def @r(%b: {TENSOR}, {made}"r") -> {TENSOR} {{ tanh(%b) }}\n'
     of_s = f'def @s(%c: {TENSOR}, {made}"s") -> {TENSOR} {{ exp(%c) }}\n'

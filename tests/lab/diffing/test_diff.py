@@ -1,4 +1,4 @@
-"""Structural differences: renumbering is ignored, everything else is exact."""
+"""`diff`: renumbering is ignored, every other difference is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _kinds(before: IRModule, after: IRModule) -> list[str]:
     return [c.kind for c in byoc_lab.diff(before, after).changes]
 
 
-def test_a_module_does_not_differ_from_itself() -> None:
+def test_module_does_not_differ_from_itself() -> None:
     mod = _module("%0 = abs(%x);", "add(%0, %y)")
     diff = byoc_lab.diff(mod, mod)
     assert diff.equal
@@ -34,8 +34,8 @@ def test_a_module_does_not_differ_from_itself() -> None:
     assert {r.kind for r in diff.rows()} == {"same"}
 
 
-def test_renumbering_is_no_difference() -> None:
-    """The lines below an added line have other numbers and are unchanged."""
+def test_renumbering_is_not_a_difference() -> None:
+    """Lines after an added line have other numbers, but are unchanged."""
     before = _module("%0 = abs(%x);", "%1 = exp(%0);", "add(%1, %y)")
     after = _module("%0 = tanh(%x);", "%1 = abs(%0);", "%2 = exp(%1);", "add(%2, %y)")
     rows = byoc_lab.diff(before, after).rows()
@@ -45,15 +45,15 @@ def test_renumbering_is_no_difference() -> None:
     ]
 
 
-def test_the_same_text_with_other_operands_is_a_difference() -> None:
-    """`subtract(%0, %1)` and `subtract(%1, %0)` differ only in numbers, and are different."""
+def test_equal_text_with_other_operands_is_a_difference() -> None:
+    """`subtract(%0, %1)` and `subtract(%1, %0)` differ in their operands, not only in numbers."""
     before = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%0, %1)")
     after = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%1, %0)")
     assert _kinds(before, after) == ["operands"]
 
 
-def test_a_call_of_a_number_and_the_empty_tuple_are_different_lines() -> None:
-    """Without their numbers `%1 = %0()` and `%0 = ()` are equal text; they are different lines."""
+def test_call_of_a_number_and_empty_tuple_are_different_lines() -> None:
+    """`%1 = %0()` and `%0 = ()` are equal text without their numbers."""
     call = _module("%0 = fn () { () };", "%1 = %0();", "(%1, %1)")
     plain = _module("%0 = ();", "(%0, %0)")
     assert byoc_lab.diff(call, plain).changes
@@ -69,14 +69,14 @@ def test_different_constant_is_reported_as_a_difference() -> None:
     assert "another value" in change.text
 
 
-def test_attributes_are_named() -> None:
+def test_changed_attribute_is_named_with_both_values() -> None:
     before = _module("nn.softmax(%x, axis=1)")
     after = _module("nn.softmax(%x, axis=0)")
     (change,) = byoc_lab.diff(before, after).changes
     assert (change.kind, change.text) == ("attribute", "nn.softmax(...): axis 1 to 0")
 
 
-def test_added_and_removed() -> None:
+def test_added_and_removed_calls_are_reported() -> None:
     before = _module("%0 = abs(%x);", "exp(%0)")
     after = _module("exp(%x)")
     kinds = _kinds(before, after)
@@ -84,7 +84,7 @@ def test_added_and_removed() -> None:
     assert "added" not in kinds
 
 
-def test_annotation_and_outlining_have_names_of_their_own() -> None:
+def test_annotation_and_outlining_are_separate_kinds_of_change() -> None:
     relay.op.register_op_attr("abs", "target.diff_test", lambda call: True)
     mod = _module("%0 = exp(%x);", "abs(%0)")
     annotated = AnnotateTarget("diff_test")(mod)
@@ -95,7 +95,7 @@ def test_annotation_and_outlining_have_names_of_their_own() -> None:
     assert outlined[0].before is mod["main"].body
 
 
-def test_functions_can_be_compared_and_others_cannot() -> None:
+def test_functions_can_be_compared_and_other_objects_are_refused() -> None:
     func = _module("abs(%x)")["main"]
     assert byoc_lab.diff(func, func).equal
     with pytest.raises(PassError, match="two modules or functions, found str"):
@@ -121,7 +121,7 @@ def _sides(rows: list) -> list[tuple]:
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_no_change_and_equal_rows_are_the_same_thing(mod: IRModule) -> None:
+def test_modules_without_a_change_have_only_equal_rows(mod: IRModule) -> None:
     folded = FoldConstant()(mod)
     diff = byoc_lab.diff(mod, folded)
     changed = any(r.kind != "same" for r in diff.rows())

@@ -1,4 +1,5 @@
-"""Pairs are the true correspondence, also among many nodes of one operator and type."""
+"""Matching finds the true counterpart of each node, also among many with the same operator and
+type."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def _calls(mod: IRModule) -> list[Call]:
 
 
 def _branches(count: int, at: int | None, extra: Callable[[Expr], Expr] = relay.abs) -> IRModule:
-    """`count` equal branches of three operators; `extra` is applied inside of branch `at`."""
+    """`count` equal branches of three operators; `extra` is inserted into branch `at`."""
     x = relay.var("x", shape=SHAPE)
     ends = []
     for n in range(count):
@@ -49,7 +50,7 @@ def _branches(count: int, at: int | None, extra: Callable[[Expr], Expr] = relay.
 
 @pytest.mark.parametrize("count", [4, 12])
 @pytest.mark.parametrize("at", [0, 2, 3])
-def test_equal_branches(count: int, at: int) -> None:
+def test_equal_branches_are_matched_in_order(count: int, at: int) -> None:
     before, after = _branches(count, None), _branches(count, at)
     theirs = [c for c in _calls(after) if not c.is_op("abs")]
     pairs = _pairs(before, after)
@@ -72,7 +73,7 @@ def test_change_of_one_of_twelve_parallel_relus_is_matched() -> None:
     assert byoc_lab.diff(before, after).summary == "1 call added, 1 call removed"
 
 
-def test_a_layer_that_is_gone_is_told_by_its_weights() -> None:
+def test_removed_layer_is_recognized_by_its_weights() -> None:
     x = relay.var("x", shape=SHAPE)
     weights = [relay.const(np.full((4, 4, 1, 1), n, "float32")) for n in range(3)]
 
@@ -88,7 +89,7 @@ def test_a_layer_that_is_gone_is_told_by_its_weights() -> None:
     assert byoc_lab.diff(before, after).summary == "2 calls removed"
 
 
-def test_swapped_branches_have_moved_operands_and_nothing_else() -> None:
+def test_swapped_branches_change_only_operands() -> None:
     x = relay.var("x", shape=SHAPE)
     one, two = relay.exp(x), relay.tanh(x)
     before, after = _module(relay.subtract(one, two)), _module(relay.subtract(two, one))
@@ -97,8 +98,8 @@ def test_swapped_branches_have_moved_operands_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet"])
 def test_matching_follows_operators_and_weights_through_the_pipeline(name: str) -> None:
-    """From folding on no pass changes weights: a call is told by its operator and the weights it
-    depends on most closely, along the way of the data."""
+    """Passes after folding keep weights: a call is identified by its operator and by its nearest
+    weights, in the order of the data path."""
     network = {"squeezenet": relay.testing.squeezenet, "mobilenet": relay.testing.mobilenet}[name]
     mod, params = network.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
@@ -114,7 +115,7 @@ def test_matching_follows_operators_and_weights_through_the_pipeline(name: str) 
 
 
 def _signatures(flow: Flow) -> dict[Expr, tuple[object, ...]]:
-    """For each operator call its name and the ways that lead to it from the last weights."""
+    """For each operator call, its name and the paths to it from the nearest weights."""
     found: dict[Expr, tuple[object, ...]] = {}
     for node in flow.real():
         if isinstance(node, Call) and node.op_name:
@@ -128,7 +129,7 @@ def _signatures(flow: Flow) -> dict[Expr, tuple[object, ...]]:
 @settings(max_examples=some(80))
 @given(mod=strategies.modules(), data=st.data())
 def test_one_edit_keeps_all_other_pairs(mod: IRModule, data: st.DataObject) -> None:
-    """What is inserted, removed or changed is told from all the rest, up to equal nodes."""
+    """The inserted, removed or changed node is found, except if an equal node exists."""
     calls = [n for n in _nodes(mod) if isinstance(n, Call) and n.op_name in strategies.UNARY]
     if not calls:
         return
@@ -150,7 +151,7 @@ def test_one_edit_keeps_all_other_pairs(mod: IRModule, data: st.DataObject) -> N
     assert node is not None
     if kind == "insert":
         assert node.is_op("round")
-    else:  # an equal node may be the one that is gone
+    else:  # an equal node may be reported as removed
         numbers = made.correspondence._numbers
         assert label(node) == label(victim)
         assert numbers[node] == numbers[victim]
@@ -164,7 +165,7 @@ def _nodes(mod: IRModule) -> list[Expr]:
 
 
 @pytest.mark.parametrize("name", ["squeezenet", pytest.param("resnet", marks=pytest.mark.slow)])
-def test_a_trace_composes_the_pairs_of_its_stages(name: str) -> None:
+def test_trace_composes_the_pairs_of_its_stages(name: str) -> None:
     network = {"squeezenet": relay.testing.squeezenet, "resnet": relay.testing.resnet}[name]
     mod, params = network.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
@@ -183,7 +184,7 @@ def test_a_trace_composes_the_pairs_of_its_stages(name: str) -> None:
     assert all(n in made.correspondence.to_after for n in convolutions)
 
 
-def test_a_trace_diffs_some_of_its_stages() -> None:
+def test_trace_diffs_two_of_its_stages() -> None:
     mod = _branches(4, None)
     trace = byoc_lab.trace(mod, ["InferType", "ToANormalForm", "ToGraphNormalForm"])
     assert trace.diff("ToANormalForm", "ToGraphNormalForm").summary == "no change"
@@ -192,7 +193,7 @@ def test_a_trace_diffs_some_of_its_stages() -> None:
         trace.diff(2, 1)
 
 
-def test_only_pairs_beside_nodes_without_a_partner_are_looked_at(
+def test_only_pairs_next_to_unmatched_nodes_are_examined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x: Expr = relay.var("x", shape=SHAPE)

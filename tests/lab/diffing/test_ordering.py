@@ -1,4 +1,4 @@
-"""The longest increasing subsequence, against trying all of them."""
+"""The longest increasing subsequence, compared with exhaustive search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byoc_lab.lab.diffing.ordering import longest_increasing
 
 
 @given(values=st.lists(st.integers(0, 12), max_size=9))
-def test_it_is_increasing_and_the_longest(values: list[int]) -> None:
+def test_subsequence_is_increasing_and_the_longest(values: list[int]) -> None:
     found = longest_increasing(values)
     assert found == sorted(set(found))
     chosen = [values[n] for n in found]

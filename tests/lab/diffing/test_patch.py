@@ -1,4 +1,4 @@
-"""`apply(diff(a, b), a)` is structurally equal to b, also after a detour through JSON."""
+"""`apply(diff(a, b), a)` is structurally equal to b, also if the diff is saved as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_diffs_of_random_modules_can_be_applied(mod: IRModule, other: IRModule) 
 @pytest.mark.slow
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_every_pass_of_a_pipeline_on_random_modules(mod: IRModule) -> None:
+def test_diff_of_every_pass_on_random_modules_can_be_applied(mod: IRModule) -> None:
     passes = ["SimplifyInference", "FoldConstant", "ToANormalForm", "ToGraphNormalForm"]
     stages = [*byoc_lab.trace(mod, "dnnl"), *byoc_lab.trace(mod, passes)]
     for stage in stages:
@@ -51,7 +51,7 @@ def _renamed() -> tuple[IRModule, IRModule]:
     return relay.parse(TEXT), relay.parse(TEXT.replace("%x", "%other"))
 
 
-def test_any_module_that_is_structurally_equal_will_do() -> None:
+def test_diff_can_be_applied_to_any_structurally_equal_module() -> None:
     before, same = _renamed()
     after = relay.parse(TEXT.replace("add", "multiply"))
     made = byoc_lab.diff(before, after)
@@ -72,8 +72,8 @@ def test_diff_refuses_to_apply_to_a_different_module() -> None:
         byoc_lab.apply(before, before)  # type: ignore[arg-type]
 
 
-def test_nodes_that_did_not_change_stay_the_same_objects() -> None:
-    """As a pass does, applying a diff keeps the objects of an untouched subtree."""
+def test_applied_diff_keeps_unchanged_nodes_as_the_same_objects() -> None:
+    """As after a pass, an unchanged subtree is the same object."""
     x = relay.var("x", shape=(2, 2))
     deep = relay.exp(relay.tanh(relay.add(x, relay.const([[1.0, 2.0], [3.0, 4.0]]))))
     before = relay.transform.InferType()(IRModule.from_expr(relay.Function([x], deep)))
@@ -105,7 +105,7 @@ def test_invalid_json_of_a_diff_is_refused(text: str, message: str) -> None:
         Diff.from_json(text)
 
 
-def test_a_saved_diff_says_what_it_lacks() -> None:
+def test_loaded_diff_needs_the_module_for_its_rows() -> None:
     before, _ = _renamed()
     saved = Diff.from_json(
         byoc_lab.diff(before, relay.parse(TEXT.replace("add(%x, %x)", "exp(%x)"))).to_json()
@@ -115,7 +115,7 @@ def test_a_saved_diff_says_what_it_lacks() -> None:
         saved.rows()
 
 
-def test_a_free_variable_cannot_be_saved() -> None:
+def test_diff_with_a_free_variable_cannot_be_saved() -> None:
     x, free = relay.var("x", shape=(2, 2)), relay.var("free", shape=(2, 2))
     before = IRModule.unchecked(relay.Function([x], relay.abs(x)))
     after = IRModule.unchecked(relay.Function([x], relay.add(x, free)))
@@ -125,7 +125,7 @@ def test_a_free_variable_cannot_be_saved() -> None:
         made.to_json()
 
 
-def test_the_fingerprint_is_that_of_structural_equality() -> None:
+def test_equal_fingerprints_mean_structural_equality() -> None:
     mod, same = _renamed()
     assert fingerprint(mod) == fingerprint(same)
     for word in ("multiply(%x, %x)", "add(%x, 1f)", "add(%x, 2f)", "exp(%x)"):

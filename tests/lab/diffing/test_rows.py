@@ -1,4 +1,4 @@
-"""Aligned lines: equal lines are shown once."""
+"""Aligned lines of a diff: equal lines are shown once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def @main(%x: Tensor[(1, 4), float32]) {
         ("abs(%1)", "abs(%0)", ["same", "same", "same", "changed", "same", "same"]),
     ],
 )
-def test_an_operand_that_was_replaced_under_its_name_is_no_change_of_the_line(
+def test_line_whose_operand_was_replaced_under_its_name_is_unchanged(
     old: str, new: str, kinds: list[str]
 ) -> None:
     found = diff(relay.parse(TEXT), relay.parse(TEXT.replace(old, new)))
@@ -38,8 +38,8 @@ def test_an_operand_that_was_replaced_under_its_name_is_no_change_of_the_line(
     }
 
 
-def test_a_line_of_the_same_text_with_another_operand_is_changed() -> None:
-    """%1 is another value that was there before: the text alone would say that nothing changed."""
+def test_line_with_equal_text_and_another_operand_is_changed() -> None:
+    """%1 is another value that existed before: comparing texts would show no change."""
     template = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {
   %0 = tanh(NAME);
@@ -52,7 +52,7 @@ def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {
     assert any(row.kind == "changed" for row in diff(one, two).rows())
 
 
-def test_a_module_is_printed_once_for_all_its_diffs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_is_printed_once_for_all_its_diffs(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[relay.IRModule] = []
 
     def count(mod: relay.IRModule) -> tuple[list[Line], list[Line]]:

@@ -1,4 +1,4 @@
-"""The text of a diff: the summary first, changed lines with context, long ones cut."""
+"""The text of a diff: summary first, changed lines with context, long ones truncated."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_unchanged_lines_far_from_a_change_are_counted() -> None:
     assert next(line for line in text if line[0] == "+") == "+   %20 = tanh(%19);"
 
 
-def test_a_long_diff_is_cut_and_says_so() -> None:
+def test_long_diff_is_truncated_with_a_note() -> None:
     made = byoc_lab.diff(_chain(1000), _chain(1000, every=True))
     text = str(made).splitlines()
     assert len(text) == MAX_LINES + 2
     assert text[-1] == "  ... cut here: 2000 of 2002 lines differ; rows() has all"
 
 
-def test_no_change_has_no_lines() -> None:
+def test_diff_without_a_change_has_no_lines() -> None:
     assert str(byoc_lab.diff(_chain(3), _chain(3))) == "no change"
 
 
@@ -61,7 +61,7 @@ X, Y = "%x: Tensor[(2, 2), float32]", "%y: Tensor[(2, 2), float32]"
         ),
     ],
 )
-def test_a_line_that_defines_other_names_is_no_unchanged_line(
+def test_line_that_defines_other_names_is_changed(
     before: str, after: str, shown: list[str]
 ) -> None:
     delta = byoc_lab.diff(relay.fromtext(f"def {before}"), relay.fromtext(f"def {after}"))
@@ -75,7 +75,7 @@ def test_a_line_that_defines_other_names_is_no_unchanged_line(
     assert diff_text(delta).splitlines() == lines
 
 
-def test_other_names_alone_are_no_change() -> None:
+def test_renamed_variables_alone_are_no_change() -> None:
     delta = byoc_lab.diff(
         relay.fromtext(f"def @main({X}) {{ abs(%x) }}"),
         relay.fromtext(f"def @main({Y}) {{ abs(%y) }}"),

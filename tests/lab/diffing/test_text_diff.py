@@ -1,4 +1,4 @@
-"""Differences of modules that are known as text only."""
+"""Differences of modules that are known only as text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_rows_have_every_line_once_in_order(a: list[str], b: list[str]) -> None:
     assert (found.summary == "no change") == (a == b)
 
 
-def test_a_module_that_parses_is_compared_by_the_text_that_it_was_read_from() -> None:
+def test_parsed_module_is_compared_by_its_original_text() -> None:
     source = "def @main(%x: Tensor[(2), float32]) {\n  exp(%x) /* a comment */\n}"
     found = diff(relay.parse(source), text(source.replace("exp", "log").splitlines()))
     assert isinstance(found, TextDiff) and found.summary == "1 line of the text changed"
@@ -50,7 +50,7 @@ def test_graph_operations_on_a_text_diff_raise_error_with_the_reason() -> None:
             use()
 
 
-def test_the_cost_is_linear() -> None:
+def test_text_diff_takes_linear_time() -> None:
     a = [f"%{n} = add(%{n - 1}, 1f);" for n in range(20_000)]
     assert (
         diff(text(a), text(["new", *a[::2]])).summary

@@ -1,4 +1,4 @@
-"""The forms in which messages of errors are found in logs."""
+"""The forms in which error messages appear in logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _each_line(prefix: str, text: str) -> str:
 
 
 def in_pytest(text: str) -> str:
-    """As pytest shows the text of an exception."""
+    """The text of an exception in pytest's output."""
     return f"    f()\n{_each_line('E       ', text)}\n\na.py:3: Failure\n"
 
 

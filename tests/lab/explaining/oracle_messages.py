@@ -1,7 +1,7 @@
-"""Mistakes made with a real TVM 0.16, and its messages: lines of JSON on standard output.
+"""Makes mistakes with a real TVM 0.16 and prints its messages as lines of JSON.
 
-Run under the oracle's Python; imports nothing of byoc_lab. Each function makes one mistake and is
-named as the record of the message that describes it.
+Runs under the oracle's Python and imports nothing of byoc_lab. Each function makes one mistake and
+is named after the record of the expected message.
 """
 
 from __future__ import annotations
@@ -196,14 +196,14 @@ def layout_not_given():
 
 
 def what_tvm_says(mistake):
-    """The error of a mistake, with the diagnostics that TVM writes to standard error."""
+    """The error that a mistake raises, with the diagnostics that TVM writes to standard error."""
     with tempfile.TemporaryFile() as written:
         kept = os.dup(2)
         os.dup2(written.fileno(), 2)
         try:
             mistake()
             error = ""
-        except Exception as raised:  # all of TVM's errors are results here
+        except Exception as raised:  # each error of TVM is a result here
             error = f"{type(raised).__name__}: {raised}"
         finally:
             sys.stderr.flush()

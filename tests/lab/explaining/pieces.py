@@ -1,4 +1,4 @@
-"""Parts of modules, patterns and pipelines that tests of explanations are made of."""
+"""Modules, patterns and pipelines for tests of explanations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batch_norm(data: relay.Expr, constant: bool = True) -> relay.Expr:
     return nn.batch_norm(data, *params)[0]
 
 
-# Patterns of the tests' back end.
+# Patterns of the back end used by these tests.
 CONV = is_op("nn.conv2d")(Any_(), Any_())
 CONV_RELU = is_op("nn.relu")(CONV)
 CONV_ADD = is_op("add")(CONV, Any_())
@@ -59,7 +59,7 @@ CONV_ADD_RELU = is_op("nn.relu")(CONV_ADD)
 
 
 def the(found: Explanations, operator: str) -> Explanation:
-    """What is said of the last call of an operator."""
+    """The explanation of the last call of an operator."""
     return [e for e in found if e.name == operator][-1]
 
 
@@ -113,14 +113,14 @@ def residual() -> relay.Expr:
 
 
 def refuse_wide(call: relay.Call) -> Any:
-    """Only the last axis is supported."""
+    """A predicate: only the last axis is supported."""
     if call.attrs.axis != -1:
         return backends.Refused(f"axis must be -1, found {call.attrs.axis}")
     return True
 
 
 def left_is_conv(root: relay.Call) -> bool:
-    """A check that looks at the left operand alone."""
+    """A check that examines only the left operand."""
     left = root.args[0]
     return isinstance(left, relay.Call) and left.op.name == "nn.conv2d"
 

@@ -1,4 +1,4 @@
-"""Planted misses: modules with one call that is not offloaded, and why."""
+"""Planted misses: modules with one call that is not offloaded, and the expected cause."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ from tests.lab.explaining.pieces import (
 
 @dataclass(frozen=True)
 class Planted:
-    """One miss: `operator` is the one of the module's calls that is explained.
+    """One miss. `operator`: the operator of the explained call.
 
-    change: words of the change, None if no change that is tried offloads it. table, supports: of
-    the back end `NPU`; without them the target is DNNL. passes: the pipeline, if not the usual one.
+    change: words of the expected change; None if no tried change offloads the call. table,
+    supports: of the back end `NPU`; without them the target is DNNL. passes: the pipeline, if not
+    the default one.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Random modules and pattern tables, for testing the statements of `explain`."""
+"""Random modules and pattern tables, to test the statements of `explain`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ OPERATORS = UNARY + BINARY
 
 @dataclass
 class Drawn:
-    """A module, a back end (its pattern table and the operators that it supports alone), and how it
-    is partitioned: the targets that are asked, passes before and after, passes that are left out.
+    """A module, a back end and a partitioning pipeline.
+
+    The back end has a pattern table and predicates; the pipeline has targets, additional passes
+    before and after, and omitted passes.
     """
 
     mod: IRModule
@@ -66,7 +68,7 @@ class Drawn:
         return PassContext(opt_level=self.opt_level, disabled_pass=self.disabled)
 
     def said(self, sentence: object) -> str:
-        """A sentence with what it is about, for a test that fails."""
+        """A sentence with its subject, for the message of a failed test."""
         names = [p.name for p in self.passes()]
         level = f"opt_level={self.opt_level}, disabled_pass={self.disabled}"
         return f"{self.mod}\n{self.table}\n{names} on {self.targets}, {level}\n{sentence}"
@@ -89,8 +91,11 @@ def drawn(seed: int) -> Drawn:
 
 
 def between_lets(seed: int) -> Drawn:
-    """The case of a seed, whose patterns were drawn like the module without lets, with lets that
-    bind some of its calls; without a change if it has lets already."""
+    """The case of a seed with some calls bound by lets.
+
+    The patterns were drawn for the module without lets; a module that has lets already is
+    unchanged.
+    """
     random = Random(f"{seed} between lets")
     case = drawn(seed)
     nodes = list(post_order(case.mod["main"].body))
@@ -113,8 +118,10 @@ def between_lets(seed: int) -> Drawn:
 
 
 def otherwise_partitioned(seed: int) -> Drawn:
-    """The case of a seed, in a pipeline with something odd, on a module that passes can simplify:
-    for the causes that lie in the pipeline."""
+    """The case of a seed with an unusual pipeline, on a module that passes can simplify.
+
+    It tests the causes that lie in the pipeline.
+    """
     random = Random(f"{seed} otherwise")
     case = drawn(seed)
     if random.random() < 0.5:
@@ -141,8 +148,10 @@ def otherwise_partitioned(seed: int) -> Drawn:
 
 
 def _around_the_host(random: Random) -> Drawn:
-    """Two regions with a direct edge and a path through the host: merged, they would depend on
-    themselves. A later pass gives small ones back."""
+    """Two regions with a direct edge and a path through the host: merged, they would form a cycle.
+
+    A later pass returns small regions to the host.
+    """
     host, *others = random.sample(UNARY, 3)
     value: Expr = relay.var("x", shape=SHAPE)
     for _ in range(random.randint(1, 2)):
@@ -167,7 +176,7 @@ def unary(name: str, value: Expr) -> Expr:
 
 
 def _with_dead_weight(mod: IRModule, random: Random) -> IRModule:
-    """With a dropout, or an addition of constants alone, in the place of some operand."""
+    """Some operand with a dropout, or an addition of constants, in its place."""
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
     chosen = random.choice(calls)
 
@@ -227,7 +236,7 @@ def _constant(shape: tuple[int, ...]) -> Expr:
 
 
 def _pattern(random: Random, depth: int, like: Expr | None = None) -> DFPattern:
-    """A pattern, mostly of what is there in a module: it accepts `like` but for some changes."""
+    """A pattern that mostly matches `like`, with some changes."""
     there = like if isinstance(like, Call) and random.random() < 0.93 else None
     name = there.op_name if there is not None else random.choice(OPERATORS)
     args = [there.args[0] if there is not None else None, there.args[-1] if there else None]
@@ -276,7 +285,7 @@ def _operand(random: Random, depth: int, like: Expr | None) -> DFPattern:
     return inner
 
 
-# Answers ------------------------------------------------------------------------------------------
+# Verification -----------------------------------------------------------------------------------
 
 
 def _check(random: Random) -> Any:

@@ -1,5 +1,5 @@
-"""The smallest case of a statement that is false: Hypothesis draws, `byoc_lab.reduce` makes it
-small."""
+"""Finds the smallest case of a false statement: Hypothesis draws it, `byoc_lab.reduce` reduces
+it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ R = TypeVar("R")
 
 
 def examine(case: Drawn, examined: Callable[[Drawn], R]) -> R:
-    """The result of `examined(case)`. If that finds a false statement, the test fails with the
-    smallest module and table for which it does, and with a script of both."""
+    """The result of `examined(case)`.
+
+    If it finds a false statement, the test fails with the smallest module and table for which it
+    does, and with a script of both.
+    """
     try:
         return examined(case)
     except FALSE as error:
@@ -44,5 +47,5 @@ def examine(case: Drawn, examined: Callable[[Drawn], R]) -> R:
 
 
 def _whole(table: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The entries with the check that is None where they have none."""
+    """The entries as triples, with None for a missing check."""
     return [(*entry, None)[:3] for entry in table]

@@ -1,4 +1,4 @@
-"""`decode`: every message by its samples, real messages of the passes, and long logs."""
+"""`decode`: sample messages, real messages of the passes, and long logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Y = relay.var("y", shape=(4, 4))
 
 
 @pytest.mark.parametrize(("message", "sample"), SAMPLES, ids=lambda v: getattr(v, "name", "sample"))
-def test_a_sample_is_decoded(message: Message, sample: str) -> None:
+def test_sample_message_is_decoded(message: Message, sample: str) -> None:
     found = decode(sample)
     assert found and [m.name for m in found] == [message.name]
     assert "{" not in found.cause + found.what_to_do
@@ -37,7 +37,7 @@ def test_a_sample_is_decoded(message: Message, sample: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_sample_is_decoded_in_each_form_of_logs(form: str) -> None:
+def test_sample_message_is_decoded_in_each_form_of_log(form: str) -> None:
     for message, sample in SAMPLES:
         log = FORMS[form](sample)
         (found,) = decode(log)
@@ -56,7 +56,7 @@ def balanced(text: str) -> bool:
 
 
 @pytest.mark.parametrize(("message", "sample"), SAMPLES, ids=lambda v: getattr(v, "name", "sample"))
-def test_what_is_shown_ends_outside_brackets_and_quotes(message: Message, sample: str) -> None:
+def test_shown_message_ends_outside_brackets_and_quotes(message: Message, sample: str) -> None:
     (found,) = decode(sample)
     for text in (found.text, found.cause, found.what_to_do):
         assert balanced(text), text
@@ -72,11 +72,11 @@ def test_what_is_shown_ends_outside_brackets_and_quotes(message: Message, sample
         ("Loader for `a`(`runtime.module.loadbinary_\na`)", "Loader for `a`(`runtime.module"),
     ],
 )
-def test_what_never_closes_is_shown_as_it_is(text: str, shown: str) -> None:
+def test_message_with_an_unclosed_bracket_is_shown_unchanged(text: str, shown: str) -> None:
     assert str(decode(text)).startswith(shown) and decode(text)[0].text in text.split("\n")[0]
 
 
-def test_all_free_variables_are_named_and_a_cut_is_marked() -> None:
+def test_all_free_variables_are_named_and_a_truncation_is_marked() -> None:
     listed = ", ".join(f"%x{n}: Tensor[(1, {n}), float32]" for n in range(9))
     found = decode(f"@main contains free variables: [{listed}]. A global function may only")
     assert all(f"%x{n}" in found.cause for n in range(9))
@@ -84,7 +84,7 @@ def test_all_free_variables_are_named_and_a_cut_is_marked() -> None:
 
 
 @pytest.mark.parametrize("message", ALL, ids=lambda m: m.name)
-def test_a_cause_that_the_message_does_not_say_is_called_likely(message: Message) -> None:
+def test_cause_that_the_message_does_not_state_is_called_likely(message: Message) -> None:
     for sample in message.samples:
         found = decode(sample)
         assert found[0].certain == message.stated and not found[0].findings
@@ -94,12 +94,12 @@ def test_a_cause_that_the_message_does_not_say_is_called_likely(message: Message
 
 
 @pytest.mark.parametrize("message", [m for m in ALL if m.stated], ids=lambda m: m.name)
-def test_a_cause_that_the_message_says_names_no_alternatives(message: Message) -> None:
+def test_cause_that_the_message_states_names_no_alternatives(message: Message) -> None:
     assert not re.search(r", or\b|misspelt|\busually\b|\blikely\b|\bmay\b", message.cause)
 
 
-def test_a_likely_cause_that_a_rule_finds_in_the_module_is_certain() -> None:
-    """The rules try it: without a fault in the module it stays a guess."""
+def test_likely_cause_that_a_rule_finds_in_the_module_is_certain() -> None:
+    """Lint rules check the module: without a finding the cause stays likely."""
     tensor = "Tensor[(4), float32]"
     whole = IRModule.from_expr(nn.relu(X))
     text = f"""#[version = "0.0.5"]
@@ -112,7 +112,7 @@ def @main(%x: {tensor}) {{ @f(%x) }}"""
         assert ("  cause    " in str(found)) == certain
 
 
-def test_messages_name_rules_and_lessons_that_exist() -> None:
+def test_messages_name_existing_rules_and_lessons() -> None:
     codes = {r.code for r in all_rules()} | RULES.keys()
     for message in ALL:
         assert set(message.rules) <= codes, message.name
@@ -121,7 +121,7 @@ def test_messages_name_rules_and_lessons_that_exist() -> None:
     assert len(set(names)) == len(names) and all(m.samples for m in ALL)
 
 
-def test_unknown_text_says_so() -> None:
+def test_unknown_text_gives_no_cause_and_says_so() -> None:
     other = "Operator nn.relu is not registered with this service"
     for text in ("", "all is well", "TVMError: something new", "free variables: none", other):
         found = decode(text)
@@ -130,7 +130,7 @@ def test_unknown_text_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", [c.name for c in cases.live()])
-def test_the_errors_of_the_cases_are_decoded(name: str) -> None:
+def test_errors_of_the_case_studies_are_decoded(name: str) -> None:
     case = cases.get(name)
     assert isinstance(case, cases.LiveCase)
     symptom = case.symptom(case.module())
@@ -162,19 +162,19 @@ def test_errors_of_the_passes_are_decoded_to_the_edge(name: str) -> None:
     assert found.edge is not None and found[0].findings[0].code == found.rule
 
 
-def test_a_message_about_an_operator_of_relax_names_the_rule_of_relax() -> None:
+def test_message_about_a_relax_operator_names_the_relax_rule() -> None:
     found = byoc_lab.decode("region @r: DNNL has no counterpart of relax.cumsum")
     assert found.rule == "BYR009" and "fallback" not in str(found)
     assert byoc_lab.decode("region @r: DNNL has no counterpart of cumsum(...)").rule == "BYL026"
 
 
-def test_an_unknown_back_end_is_decoded() -> None:
+def test_unknown_back_end_is_decoded() -> None:
     with pytest.raises(ByocLabError) as caught:
         backends.get("dnll")
     assert "dnll" in decode(caught.value).cause
 
 
-def test_the_edge_is_the_one_that_lint_names() -> None:
+def test_edge_equals_that_of_lint() -> None:
     mod = IRModule.from_expr(relay.Function([X, Y], BROKEN["own-mixed-arguments"]))
     found = decode("Arg regions are inconsistent: add(%0, %y)", mod)
     call, argument = found.edge or (None, None)
@@ -182,7 +182,7 @@ def test_the_edge_is_the_one_that_lint_names() -> None:
     assert found.rule == byoc_lab.lint(mod)[0].code
 
 
-def test_a_message_that_does_not_fit_the_module_says_so() -> None:
+def test_message_that_does_not_fit_the_module_has_no_edge_and_says_so() -> None:
     clean = IRModule.from_expr(nn.relu(X))
     found = decode("Arg regions are inconsistent: add(%0, %y)", clean)
     assert found and found.edge is None and "lint finds nothing of this kind" in str(found)
@@ -196,7 +196,7 @@ def test_a_message_that_does_not_fit_the_module_says_so() -> None:
     ],
     ids=["one order", "either order"],
 )
-def test_both_orders_are_told_where_the_check_answers_in_the_other(
+def test_advice_names_the_other_operand_order_if_the_check_accepts_it(
     call: relay.Call, advice: str
 ) -> None:
     pattern = is_op(call.op_name)(wildcard(), wildcard())
@@ -208,12 +208,12 @@ def test_both_orders_are_told_where_the_check_answers_in_the_other(
     assert ("both sides" in str(raised.value)) == (advice == "on both sides")
 
 
-def test_several_messages_come_in_the_order_of_the_text() -> None:
+def test_several_messages_are_listed_in_the_order_of_the_text() -> None:
     text = "\n".join(["one", "Segmentation fault", "two", "Unknown composite function:npu.conv"])
     assert [m.name for m in decode(text)] == ["recursion", "unknown-composite"]
 
 
-def test_a_long_log_takes_linear_time() -> None:
+def test_long_log_takes_linear_time() -> None:
     sample = ALL[-1].samples[0]
     seconds = []
     for size in (250_000, 1_000_000):
@@ -225,14 +225,14 @@ def test_a_long_log_takes_linear_time() -> None:
     assert seconds[1] < 2 and seconds[1] < 12 * seconds[0] + 0.1, seconds
 
 
-def test_a_message_after_a_thousand_like_it_is_found() -> None:
+def test_message_after_a_thousand_similar_ones_is_found() -> None:
     text = "the module x is not registered\n" * 1000 + "Operator nn.conv2 is not registered"
     assert "nn.conv2" in decode(text).cause
 
 
 @pytest.mark.parametrize("kind", ["function.Function", "expr.GlobalVar", "ir.expr.GlobalVar"])
 @pytest.mark.parametrize("spelling", ["'{short}' object has no attribute 'name'", TVM_CLASS])
-def test_a_check_that_met_a_function_is_decoded(kind: str, spelling: str) -> None:
+def test_check_that_failed_on_a_function_is_decoded(kind: str, spelling: str) -> None:
     text = spelling.format(short=kind.split(".")[-1], kind=kind)
     for log in (text, f"Traceback:\n  File x\nAttributeError: {text}\n"):
         (found,) = decode(log)
@@ -242,8 +242,8 @@ def test_a_check_that_met_a_function_is_decoded(kind: str, spelling: str) -> Non
         assert ("of an earlier partitioning" in found.cause) != composite
 
 
-def test_a_check_that_raises_for_a_composite_is_decoded_from_the_error() -> None:
-    """Whatever attribute of the callee the check reads first."""
+def test_check_that_raises_for_a_composite_is_decoded_from_the_error() -> None:
+    """For any attribute of the callee that the check reads first."""
     table = [
         ("npu.relu", is_op("nn.relu")(wildcard())),
         ("npu.add", is_op("add")(wildcard(), wildcard()), lambda e: e.args[0].op.name == "exp"),

@@ -1,4 +1,4 @@
-"""`decode` on messages of a real TVM 0.16: about malformed regions, and about other mistakes."""
+"""`decode` on messages of a real TVM 0.16: on malformed regions, and on other mistakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(CATALOGUE.glob("M*.relay")), ids=lambda p: p.stem)
-def test_an_error_about_regions_is_decoded_to_its_edge(oracle: Oracle, path: Path) -> None:
+def test_error_on_malformed_regions_is_decoded_to_its_edge(oracle: Oracle, path: Path) -> None:
     mod = relay.parse_file(path)
     codes = {f.code for f in lint(mod)}
     for steps in (PARTITION, MERGED):

@@ -1,4 +1,4 @@
-"""`explain`: planted misses with their causes, and changes that are run again."""
+"""`explain`: planted misses have their causes, and each suggested change is verified."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def back_ends() -> Iterator[None]:
     backends.register(OTHER, supports=["exp"])
     yield
     for name in (NPU, OTHER):
-        backends.register(name)  # takes nothing any more
+        backends.register(name)  # accepts nothing now
 
 
 def explained(miss: Planted) -> Explanation:
@@ -52,12 +52,12 @@ def explained(miss: Planted) -> Explanation:
             miss.module(), miss.target, miss.operator, miss.passes() if miss.passes else None
         )
         assert found, f"no call of {miss.operator}"
-        str(found[0])  # computes all of it, under the context
+        str(found[0])  # the back end computes the whole module with this context
     return found[0]
 
 
 @pytest.mark.parametrize("miss", ALL, ids=lambda m: m.name)
-def test_a_planted_miss_has_its_cause(miss: Planted) -> None:
+def test_planted_miss_has_its_cause(miss: Planted) -> None:
     found = explained(miss)
     assert not found.offloaded and found.status == "host"
     assert found.cause == miss.cause, str(found)
@@ -67,7 +67,7 @@ def test_a_planted_miss_has_its_cause(miss: Planted) -> None:
 
 
 @pytest.mark.parametrize("miss", ALL, ids=lambda m: m.name)
-def test_a_change_that_is_run_again_offloads_the_call(miss: Planted) -> None:
+def test_verified_change_offloads_the_call(miss: Planted) -> None:
     change = explained(miss).change
     if miss.change is None:
         assert change is None, str(change)
@@ -87,13 +87,13 @@ def test_a_change_that_is_run_again_offloads_the_call(miss: Planted) -> None:
         if isinstance(n, Call)
     ]
     assert change.call.op_name == miss.operator
-    if miss.operator not in inside:  # a pass replaced it
+    if miss.operator not in inside:  # a pass replaced the call
         assert miss.cause in ("needs-pass", "unbound-constant", "skipped-pass", "unused")
         assert inside or not change.region
 
 
 @pytest.mark.parametrize("miss", ALL, ids=lambda m: m.name)
-def test_a_change_that_keeps_the_numbers_keeps_them(miss: Planted) -> None:
+def test_change_described_as_equivalent_keeps_the_numbers(miss: Planted) -> None:
     change = explained(miss).change
     before = miss.module()
     if change is None or not change.keeps_numbers:
@@ -117,13 +117,13 @@ def np_values(value: object) -> list[np.ndarray]:
     return [np.asarray(v) for v in value] if isinstance(value, tuple) else [np.asarray(value)]
 
 
-def test_every_cause_is_planted() -> None:
-    assert {m.cause for m in ALL} == CAUSES.keys() - {"other-function", "unknown"}  # of Relax
+def test_every_cause_has_a_planted_miss() -> None:
+    assert {m.cause for m in ALL} == CAUSES.keys() - {"other-function", "unknown"}  # for Relax only
     assert len([m for m in ALL if m.table is None]) >= 15
     assert len([m for m in ALL if m.table is not None]) >= 15
 
 
-def test_a_path_has_the_calls_of_the_module_that_was_given() -> None:
+def test_path_contains_calls_of_the_given_module() -> None:
     (miss,) = [m for m in ALL if m.cause == "merge"]
     mod = miss.module()
     passes = miss.passes() if miss.passes else None
@@ -133,7 +133,7 @@ def test_a_path_has_the_calls_of_the_module_that_was_given() -> None:
     assert "path      nn.conv2d (%0) -> erf (%1) -> add (result of @main)" in str(found)
 
 
-def test_the_calls_of_an_untyped_module_are_named_as_its_text_does() -> None:
+def test_calls_of_an_untyped_module_have_their_printed_names() -> None:
     data = relay.var("x", shape=(1, 4, 8, 8))
     first = conv(data)
     last = relay.sin(relay.tanh(first))
@@ -146,7 +146,7 @@ def test_the_calls_of_an_untyped_module_are_named_as_its_text_does() -> None:
     assert found[last.args[0]].offloaded and not found[last].offloaded
 
 
-def test_parts_of_a_call_are_named_by_it() -> None:
+def test_decomposed_call_is_explained_by_its_original_call() -> None:
     norm = nn.l2_normalize(x(1, 4, 8, 8), 1e-5, [1])
     (found,) = explain(IRModule.from_expr(nn.relu(norm)), "dnnl", "nn.l2_normalize")
     assert found.cause == "no-pattern"
@@ -154,8 +154,8 @@ def test_parts_of_a_call_are_named_by_it() -> None:
     assert "sum (from nn.l2_normalize, %0)" in found.reason
 
 
-def test_a_decomposed_call_that_a_pattern_asks_for() -> None:
-    """A table in the pipeline alone, for a target that is not registered."""
+def test_decomposed_call_that_a_pattern_needs_suggests_to_leave_the_pass_out() -> None:
+    """The table exists only in the pipeline; the target is not registered."""
     data, scale = x(1, 4, 8, 8), weight(4)
     norm = nn.batch_norm(nn.conv2d(data, weight(4, 4, 1, 1)), scale, scale, scale, scale)[0]
     pattern = is_op("nn.batch_norm")(*(wildcard() for _ in range(5)))
@@ -184,7 +184,7 @@ def test_a_decomposed_call_that_a_pattern_asks_for() -> None:
         ([3], False, "None"),
     ],
 )
-def test_a_mean_over_the_pixels_is_a_pooling(
+def test_mean_over_the_pixels_suggests_a_pooling(
     axes: list[int], excluded: bool, change: str, keeps: bool
 ) -> None:
     mean = relay.mean(x(2, 4, 5, 3), axis=axes, keepdims=keeps, exclude=excluded)
@@ -199,17 +199,17 @@ def test_a_mean_over_the_pixels_is_a_pooling(
         np.testing.assert_allclose(changed, given, rtol=1e-6)
 
 
-def test_a_layer_norm_that_the_pipeline_decomposes() -> None:
+def test_layer_norm_that_the_pipeline_decomposes_suggests_to_leave_the_pass_out() -> None:
     (found,) = explain(IRModule.from_expr(nn.layer_norm(x(2, 4), weight(4), weight(4))), "dnnl")
     assert str(found.change) == "leave SimplifyInference out of the pipeline"
 
 
-def test_like_calls_are_one_group() -> None:
+def test_equal_calls_are_one_group() -> None:
     value: relay.Expr = x()
     for _ in range(3):
         value = relay.sin(nn.relu(relay.erf(value)))
     found = explain(IRModule.from_expr(value), "dnnl")
-    assert sorted(len(g) for g in found.groups) == [1, 2, 3]  # one erf has the input
+    assert sorted(len(g) for g in found.groups) == [1, 2, 3]  # one erf reads the input
     text = str(found)
     assert "3 calls of sin not offloaded: no-pattern (%2, %5, result of @main)" in text
     assert text.count("\n  change") == 3
@@ -223,8 +223,8 @@ def test_like_calls_are_one_group() -> None:
     assert "<td>3</td><td>sin (%2, %5" in plain(found._repr_html_())
 
 
-def test_calls_that_need_one_change_share_its_run() -> None:
-    """Weights are to be bound and passes to be run: no single change is enough."""
+def test_calls_that_need_the_same_change_share_its_run() -> None:
+    """No single change is enough: weights must be bound and passes added."""
     pattern = is_op("nn.relu")(
         is_op("add")(is_op("nn.conv2d")(wildcard(), is_constant()), wildcard())
     )
@@ -251,8 +251,8 @@ def test_only_weights_are_bound() -> None:
     assert "%x" not in found.reason and "%x" not in str(found.change)
 
 
-def test_unbound_weights_are_not_the_cause_where_bound_ones_change_nothing() -> None:
-    """The pattern asks for the batch norm that a pass of the pipeline decomposes."""
+def test_unbound_weights_are_not_the_cause_if_binding_them_changes_nothing() -> None:
+    """The pattern needs the batch norm that a pass of the pipeline decomposes."""
     norm = is_op("nn.batch_norm")(*[wildcard() for _ in range(5)])
     table = [entry("norm", is_tuple_get_item(norm, 0))]
     backends.register(NPU, patterns=table)
@@ -265,7 +265,7 @@ def test_unbound_weights_are_not_the_cause_where_bound_ones_change_nothing() -> 
     assert str(found.change) == "leave SimplifyInference out of the pipeline"
 
 
-def test_all_operators_that_a_call_became_are_to_be_supported() -> None:
+def test_every_operator_from_a_decomposed_call_must_be_supported() -> None:
     backends.register(NPU, supports=["exp"])
     norm = nn.layer_norm(x(), *[relay.const(np.full(8, n, "float32")) for n in (1, 2)])
     mod = IRModule.from_expr(norm)
@@ -299,14 +299,14 @@ MOD = IRModule.from_expr(nn.relu(relay.var("x", shape=(2, 2))))
         ((MOD, "dnnl", None, "dnll"), UnknownNameError, "did you mean 'dnnl'"),
     ],
 )
-def test_a_mistake_gives_one_message(
+def test_invalid_arguments_of_explain_are_refused_with_one_message(
     arguments: tuple, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         explain(*arguments)
 
 
-def test_explain_takes_an_annotated_module() -> None:
+def test_explain_of_an_annotated_module_is_refused() -> None:
     mod = AnnotateTarget("dnnl")(InferType()(MOD))
     with pytest.raises(ArgumentError, match="the module has annotations already, found annotation"):
         explain(mod, "dnnl")
@@ -318,11 +318,11 @@ def test_explain_of_a_partitioned_module_names_its_region() -> None:
     mod = backends.partition(IRModule.from_expr(relay.sin(nn.relu(x()))), "dnnl")
     found = explain(mod, "dnnl")
     assert [e.status for e in found] == ["offloaded", "host", "offloaded"]
-    (region,) = {e.region for e in found.offloaded}  # PartitionGraph names it a second time
+    (region,) = {e.region for e in found.offloaded}  # PartitionGraph adds its prefix a second time
     assert region == "tvmgen_default_tvmgen_default_dnnl_main_0"
 
 
-def test_a_reversed_add_that_crashes_a_check() -> None:
+def test_check_that_crashes_on_a_reversed_add_is_reported() -> None:
     def check(root: Call) -> bool:
         return root.args[0].op_name == "nn.conv2d"
 
@@ -341,8 +341,8 @@ def _many_refused(count: int) -> IRModule:
 
 
 @pytest.mark.slow
-def test_the_cost_of_an_explanation_is_linear() -> None:
-    """In calls of functions: 4 times the operators take 4 times as many, and not 16."""
+def test_cost_of_an_explanation_is_linear() -> None:
+    """In function calls: 4 times the operators take 4 times the calls, not 16."""
     steps = []
     for count in (50, 200):
         counted = cProfile.Profile()
@@ -360,8 +360,8 @@ def _in_no_pattern(count: int) -> IRModule:
 
 
 @pytest.mark.slow
-def test_the_cost_of_many_calls_in_no_pattern_is_linear() -> None:
-    """In calls of functions. Each call is explained, and none looks through the whole module."""
+def test_cost_of_many_calls_in_no_pattern_is_linear() -> None:
+    """In function calls: no explanation of one call traverses the whole module."""
     steps = []
     for count in (200, 1_600):
         counted = cProfile.Profile()

@@ -1,5 +1,5 @@
-"""Groups of explanations: one reason is stated once, and a change says how many calls it
-offloads."""
+"""Groups of explanations: one reason is stated once, and a change states the number of calls
+that it offloads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def back_end() -> Iterator[None]:
     backends.register(NPU)
 
 
-def test_the_parts_of_one_match_are_told_once() -> None:
+def test_calls_of_one_partial_match_are_one_group() -> None:
     backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, lambda root: Refused("slow"))])
     found = explain(IRModule.from_expr(relay.add(conv(), weight(4, 1, 1))), NPU)
     assert len(found) == 2 and [len(g) for g in found.groups] == [2]
@@ -45,20 +45,20 @@ def test_the_parts_of_one_match_are_told_once() -> None:
     assert coverage(IRModule.from_expr(relay.add(conv(), weight(4, 1, 1))), NPU).host[0].calls == 2
 
 
-def test_operators_with_reasons_of_their_own_are_apart() -> None:
+def test_operators_with_different_reasons_are_separate_groups() -> None:
     backends.register(NPU)
     found = explain(IRModule.from_expr(relay.sin(relay.cos(x()))), NPU)
     assert len(found.groups) == 2
 
 
-def test_a_group_on_the_host_and_in_a_region_says_so() -> None:
+def test_group_on_the_host_and_in_a_region_says_so() -> None:
     gate = is_op("multiply")(CONV_ADD, wildcard())
     backends.register(NPU, patterns=[entry("gate", gate)])
     text = str(explain(IRModule.from_expr(gated()), NPU))
     assert "2 calls of nn.conv2d and add also on the host: computed-twice (%0, %1)" in text
 
 
-def test_the_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
+def test_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
     node = x()
     for n in range(3):
         names = (f"{name}{n}" for name in ("gamma", "beta", "mean", "var"))
@@ -71,7 +71,7 @@ def test_the_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
     assert "gamma1" not in str(group[0].change)
 
 
-def test_unknown_lengths_are_a_change_to_try() -> None:
+def test_unknown_sizes_suggest_to_give_them() -> None:
     def network(batch: relay.Any | int, height: relay.Any | int = 8) -> IRModule:
         data = relay.var("data", shape=(batch, 3, height, 8))
         taps = relay.const(np.ones((4, 3, 3, 3), np.float32))
@@ -95,7 +95,7 @@ def test_unknown_lengths_are_a_change_to_try() -> None:
             assert one.change.offloaded == (0, 2)
 
 
-def test_the_change_of_a_group_says_how_many_it_offloads() -> None:
+def test_change_of_a_group_states_how_many_calls_it_offloads() -> None:
     backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, left_is_conv)])
     value = conv()
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_the_change_of_a_group_says_how_many_it_offloads() -> None:
     assert found.as_dict()["groups"][0]["offloads"] == now == 2
 
 
-def test_a_change_that_offloads_all_says_nothing_more() -> None:
+def test_change_that_offloads_the_whole_group_states_no_number() -> None:
     backends.register(NPU, patterns=[entry("conv_relu", is_op("nn.relu")(is_op("nn.conv2d")(
         wildcard(), wildcard()
     )))])  # fmt: skip
@@ -117,7 +117,7 @@ def test_a_change_that_offloads_all_says_nothing_more() -> None:
     assert "second time" in text and "of these" not in text
 
 
-def test_no_warning_of_numpy_leaks() -> None:
+def test_numpy_warnings_are_not_shown() -> None:
     zero = relay.const(np.zeros(4, "float32"))
     huge = relay.const(np.full(4, 1e30, "float32"))
     body = relay.Tuple([

@@ -1,4 +1,4 @@
-"""`explain` of calls between lets: the reason is the one that is left without the lets."""
+"""`explain` of calls bound by lets: the reason is the one that remains without lets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def explained(result: str) -> Explanations:
     return found
 
 
-def test_a_let_is_the_cause_of_calls_that_graph_form_offloads() -> None:
+def test_let_is_the_cause_of_calls_that_graph_normal_form_offloads() -> None:
     found = explained(RELU)
     assert {e.cause for e in found} == {"let"}
     for one in found:
@@ -51,7 +51,7 @@ def test_a_let_is_the_cause_of_calls_that_graph_form_offloads() -> None:
         assert str(one.change) == "run ToGraphNormalForm before MergeComposite"
 
 
-def test_a_user_outside_is_the_cause_where_graph_form_alone_offloads_nothing() -> None:
+def test_outside_user_is_the_cause_if_graph_normal_form_alone_offloads_nothing() -> None:
     found = explained(f"add({RELU}, %c)")
     assert [e.cause for e in found] == [*["outside-user"] * 3, "no-pattern"]
     conv = found[0]
@@ -63,7 +63,7 @@ def test_a_user_outside_is_the_cause_where_graph_form_alone_offloads_nothing() -
     assert conv.found == "also used by add (result of @main)"
 
 
-def test_a_call_that_a_region_would_compute_again_without_lets_is_on_the_host_alone() -> None:
+def test_call_that_a_region_would_compute_again_without_lets_is_only_on_the_host() -> None:
     pattern = is_op("multiply")(wildcard(), is_op("nn.conv2d")(wildcard(), wildcard()))
     backends.register(TARGET, patterns=[(f"{TARGET}.scaled", pattern)])
     conv = explained("multiply(tanh(%c), %c)")[0]
@@ -72,13 +72,13 @@ def test_a_call_that_a_region_would_compute_again_without_lets_is_on_the_host_al
     assert "and the host computes it again" in conv.reason
 
 
-def test_a_bound_result_lacks_its_user_without_lets_as_well() -> None:
+def test_bound_result_lacks_its_user_also_without_lets() -> None:
     (one,) = explained("%c")
     assert one.cause == "sub-pattern" and one.change is None
     assert one.reason.endswith("found no user: it is the result of @main")
 
 
-def test_a_change_beyond_lets_has_both_steps_and_the_counts_of_what_was_given() -> None:
+def test_change_with_two_steps_counts_calls_of_the_given_module() -> None:
     def has_constants(match: relay.Expr) -> bool:
         return isinstance(match.args[0].args[1], relay.Constant)
 
@@ -104,7 +104,7 @@ def test_a_change_beyond_lets_has_both_steps_and_the_counts_of_what_was_given() 
         ("let %f = fn(%p: Tensor[(2), float32]) { tanh(%p) }; %c", ["tanh"], "supports neither"),
     ],
 )
-def test_a_let_whose_variable_no_result_depends_on(
+def test_let_with_an_unused_variable_is_explained_as_unused(
     result: str, unused: list[str], seen: str
 ) -> None:
     found = [e for e in explained(result) if e.cause == "unused"]
@@ -119,12 +119,12 @@ def test_a_let_whose_variable_no_result_depends_on(
     assert seen in found[-1].reason
 
 
-def test_a_let_that_writes_is_used() -> None:
+def test_let_with_a_side_effect_is_used() -> None:
     found = explained("let %r = ref(%x); let %d = ref_write(%r, nn.relu(%x)); ref_read(%r)")
     assert {e.name: e.cause for e in found}["nn.relu"] == "sub-pattern"
 
 
-def test_an_unused_user_outside_of_a_match_is_removed() -> None:
+def test_unused_user_outside_a_match_is_removed_by_the_change() -> None:
     text = BOUND.replace("let %c", "%0").replace("RESULT", RELU.replace("%c", "%0"))
     text = text.replace("nn.relu(", "let %d = tanh(%0);\n  nn.relu(", 1)
     found = explain(relay.parse(text), TARGET)

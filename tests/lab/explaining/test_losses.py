@@ -1,4 +1,5 @@
-"""Changes with which calls are lost that were offloaded before."""
+"""Suggested changes that move other calls from regions to the host: losses are stated or
+avoided."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def back_end() -> Iterator[None]:
     backends.unregister(TARGET)
 
 
-def test_a_loss_is_told_where_as_many_are_offloaded() -> None:
+def test_loss_is_stated_if_the_number_of_offloaded_calls_stays_equal() -> None:
     found = explain(relay.parse(MODULE), TARGET)
     exp = found[0]
     assert exp.cause == "order" and exp.change is not None
@@ -61,11 +62,11 @@ def test_a_loss_is_told_where_as_many_are_offloaded() -> None:
         (["then, first", "then", "alone", "whole"], "alone", 0),
         (["then, first", "then"], "then, first", 0),
         (["then, first", "other numbers"], "then, first", 0),
-        (["alone", "whole", "then, first"], "alone", 2),  # nothing is lost: no more trials
+        (["alone", "whole", "then, first"], "alone", 2),  # no loss: no further attempts
     ],
 )
-def test_a_change_without_a_loss_is_preferred(tried: list[str], chosen: str, left: int) -> None:
-    """Of these, the one that offloads most; the first of several."""
+def test_change_without_a_loss_is_preferred(tried: list[str], chosen: str, left: int) -> None:
+    """Among those, the change that offloads most; the first of several."""
     tables = {
         "then, first": [THEN, FIRST], "then": [THEN], "whole": [WHOLE],
         "other numbers": [WHOLE], "alone": [FIRST, ALONE],
@@ -88,7 +89,7 @@ def test_a_change_without_a_loss_is_preferred(tried: list[str], chosen: str, lef
 
 
 def lost(one: Explanation, every: Iterable[Explanation]) -> int:
-    """The calls that the host computes with the change of an explanation, and not without it."""
+    """The calls that are on the host only with the change of an explanation."""
     change = one.change
     assert change is not None
     setup = change.setup

@@ -1,4 +1,5 @@
-"""Changes are tried around a call first: the answers are those of runs on the whole module."""
+"""Changes are tried on a part of the module around a call: explanations equal those of whole
+runs."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 def chain(length: int, last: Callable[[relay.Expr], relay.Expr]) -> IRModule:
-    """Convolutions with batch norms, in residual blocks, and something at the end."""
+    """Convolutions with batch norms, in residual blocks, followed by a given operator."""
     value = relay.var("x", shape=(1, 8, 8, 8))
     stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
     for n in range(length):
@@ -64,7 +65,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
     "last",
     [pytest.param(n, marks=[pytest.mark.slow] * (n in ("float64", "flatten"))) for n in LAST],
 )
-def test_the_answers_are_those_of_the_whole_module(
+def test_explanations_equal_those_of_the_whole_module(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mod = chain(13, LAST[last])
@@ -74,10 +75,10 @@ def test_the_answers_are_those_of_the_whole_module(
     assert nearby == answers(mod, target) and nearby
 
 
-def test_a_part_keeps_what_is_near_and_what_is_constant() -> None:
+def test_part_keeps_nearby_calls_and_constants() -> None:
     weight = relay.transpose(relay.const(np.ones((3, 3, 8, 8), np.float32)), axes=(3, 2, 0, 1))
     for _ in range(2 * NEAR):
-        weight = relay.negative(weight)  # a long way of constants
+        weight = relay.negative(weight)  # a long path of constants
     mod = chain(13, lambda x: relay.exp(nn.conv2d(x, weight, padding=(1, 1))))
     around = Surroundings.of(mod)
     assert around is not None
@@ -90,8 +91,8 @@ def test_a_part_keeps_what_is_near_and_what_is_constant() -> None:
     assert 0 < len(names) - 2 * NEAR <= NEAR + 1
 
 
-def test_a_value_that_is_used_further_away_is_a_result_of_the_part() -> None:
-    """So that a pattern cannot take it in."""
+def test_value_used_outside_the_part_is_a_result_of_the_part() -> None:
+    """This prevents a pattern from matching across it."""
     x = relay.var("x", shape=(1, 8, 8, 8))
     conv = nn.conv2d(x, relay.const(np.ones((8, 8, 3, 3), np.float32)), padding=(1, 1))
     value = nn.relu(conv)
@@ -106,7 +107,7 @@ def test_a_value_that_is_used_further_away_is_a_result_of_the_part() -> None:
     assert len(users) == 2
 
 
-def test_a_part_whose_call_stays_on_the_host_is_not_partitioned(
+def test_part_whose_call_stays_on_the_host_is_not_partitioned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runs = {MergeComposite: 0, PartitionGraph: 0}
@@ -123,7 +124,7 @@ def test_a_part_whose_call_stays_on_the_host_is_not_partitioned(
     assert runs[MergeComposite] > 1 and runs[PartitionGraph] == 1
 
 
-def test_a_part_with_an_edit_of_no_valid_type_is_none() -> None:
+def test_part_with_an_ill_typed_edit_is_none() -> None:
     mod = chain(13, lambda x: relay.exp(x))
     last = nn.batch_norm(mod["main"].body, *(relay.var(n, shape=(8,)) for n in "abcd"), axis=-3)
     around = Surroundings.of(IRModule.from_expr(last[0]))
@@ -131,14 +132,14 @@ def test_a_part_with_an_edit_of_no_valid_type_is_none() -> None:
     assert around.part(mod["main"].body) is None
 
 
-def test_small_modules_and_those_with_functions_are_tried_whole() -> None:
+def test_small_modules_and_modules_with_functions_are_tried_whole() -> None:
     assert Surroundings.of(chain(2, LAST["erf"])) is None
     whole = chain(13, LAST["erf"])
     assert Surroundings.of(byoc_lab.trace(whole, "dnnl").result) is None
 
 
-def test_runs_with_a_change_share_what_they_have_in_common() -> None:
-    """A pass meets each module once: before what was changed, and after a change of nothing."""
+def test_runs_with_a_change_share_common_stages() -> None:
+    """A pass runs once on each module: before the changed pass, and after a pass without effect."""
     met: list[Any] = []
 
     def first(mod: IRModule) -> IRModule:
@@ -158,7 +159,7 @@ def test_runs_with_a_change_share_what_they_have_in_common() -> None:
     same = setup.with_pass(len(setup.passes) - 1, make_pass("FoldConstant"))
     again = same.run("dnnl", run.known)
     both = (run.trace.initial, run.trace.final)
-    assert met == [mod.functions for mod in both]  # neither ran a second time
+    assert met == [mod.functions for mod in both]  # neither pass ran a second time
     assert [s.index for s in again.trace.stages] == list(range(len(run.trace.stages) + 1))
     assert [s.name for s in again.trace.stages] == [s.name for s in same.run("dnnl").trace.stages]
     assert again.trace.final is run.trace.final
@@ -166,7 +167,7 @@ def test_runs_with_a_change_share_what_they_have_in_common() -> None:
     assert again.images(call) == run.images(call) != ()
 
 
-def test_a_shared_run_repeats_the_odd_answers_and_errors() -> None:
+def test_shared_run_repeats_unusual_answers_and_errors() -> None:
     mod = infer_module(IRModule.from_expr(relay.erf(relay.var("x", shape=(2, 3)))))
 
     def fails(mod: IRModule) -> IRModule:
@@ -184,8 +185,8 @@ def test_a_shared_run_repeats_the_odd_answers_and_errors() -> None:
 MATMUL = "nn.batch_matmul"
 
 
-def test_values_behind_an_edited_call_that_have_no_type_are_no_parameters() -> None:
-    """Their type may be another one: such a change is tried on the whole module."""
+def test_untyped_values_after_an_edited_call_are_not_parameters() -> None:
+    """Their type may change, so such a change is tried on the whole module."""
     x = relay.var("x", shape=(3, 4, 4))
     call = total = nn.batch_matmul(x, relay.exp(x), transpose_b=True)
     for _ in range(NEAR):

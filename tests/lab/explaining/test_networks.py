@@ -1,4 +1,4 @@
-"""`explain` on whole networks: each call is offloaded as the partitioned module has it, or it has a
+"""`explain` on whole networks: each call is offloaded as in the partitioned module, or has a
 cause."""
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def network(name: str) -> IRModule:
 
 
 def counted(mod: IRModule, compiler: str | None) -> Counter[str]:
-    """The calls of operators, by operator: in regions of a compiler, or (None) outside of all."""
+    """The numbers of calls by operator: in regions of a compiler, or outside all regions for
+    None."""
     return Counter(
         n.op_name
         for func in mod.functions.values()
@@ -60,18 +61,18 @@ def check(mod: IRModule, explanations: Explanations) -> None:
         assert (e.region is not None) == e.offloaded
         assert e.offloaded or e.status == "removed" or e.cause in CAUSES, str(e)
     kept = Counter(e.name for e in explanations.offloaded)
-    for name in set(inside) & set(kept):  # others were decomposed
+    for name in set(inside) & set(kept):  # the others were decomposed
         assert kept[name] <= inside[name]
     host = Counter(e.name for e in explanations.host)
     there = {e.name for e in explanations}
     for name, number in outside.items():
-        if name in there:  # others were made of what a pass replaced
+        if name in there:  # the others come from replaced operators
             assert host[name] == number, f"{number} calls of {name} stay on the host"
     assert not any(host[name] for name in host if name not in outside and name != "nn.batch_norm")
     regions = {gv.name_hint for gv, f in cut.functions.items() if f.attrs.get("Compiler")}
     named = {e.region for e in explanations.offloaded}
     assert named <= regions
-    assert named == regions or "nn.batch_norm" in host  # whose parts are in regions of their own
+    assert named == regions or "nn.batch_norm" in host  # whose parts are in separate regions
 
 
 LONG = {"inception", "densenet", "resnet without values"}
@@ -89,7 +90,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "target"), CASES)
-def test_every_call_is_offloaded_or_has_a_cause(name: str, target: str) -> None:
+def test_every_call_of_a_network_is_offloaded_or_has_a_cause(name: str, target: str) -> None:
     mod = network(name)
     found = explain(mod, target)
     check(mod, found)
@@ -124,7 +125,7 @@ def chain(length: int) -> IRModule:
 
 
 @pytest.mark.slow
-def test_long_chains() -> None:
+def test_explain_of_a_long_chain_explains_each_call() -> None:
     found = explain(chain(5000), "dnnl")
     assert found.by_cause["sub-pattern"][-1].call.op_name == "erf"
     assert "not offloaded" in str(found) and len(found.as_dict()["calls"]) == 5000

@@ -1,4 +1,4 @@
-"""`explain`, the passes and `Backend.why_not` agree on each call."""
+"""`explain`, the passes and `Backend.why_not` give the same reason for each call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CALLS: dict[str, Build] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_dnnl_has_one_answer(name: str) -> None:
+def test_dnnl_gives_the_same_reason_everywhere(name: str) -> None:
     mod = InferType()(IRModule.from_expr(CALLS[name]()))
     call = mod["main"].body
     assert isinstance(call, Call)
@@ -62,7 +62,7 @@ def test_dnnl_has_one_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize("through", ["predicate", "pattern", "both"])
-def test_a_back_end_has_one_answer_alone_and_through_a_pattern(through: str) -> None:
+def test_back_end_gives_the_same_reason_alone_and_through_a_pattern(through: str) -> None:
     def refuse(call: Call) -> Refused:
         return Refused(f"exp of rank {len(call.checked_type.shape)}")
 
@@ -80,7 +80,7 @@ def test_a_back_end_has_one_answer_alone_and_through_a_pattern(through: str) -> 
     backends.register(NPU)
 
 
-def test_of_two_refusals_of_a_call_the_predicate_counts() -> None:
+def test_predicate_s_reason_is_given_if_predicate_and_check_refuse_a_call() -> None:
     pattern = [entry("exp", is_op("exp")(wildcard()), lambda c: Refused("as a pattern"))]
     backend = backends.register(NPU, patterns=pattern, supports={"exp": lambda c: Refused("alone")})
     mod = InferType()(IRModule.from_expr(relay.exp(x(2, 3))))

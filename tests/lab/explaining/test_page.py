@@ -1,4 +1,4 @@
-"""The page `docs/explaining.md`: its examples print what it says, and it names every cause."""
+"""docs/explaining.md: its examples print the shown output, and it names every cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab.lab.explaining import CAUSES
 PAGE = (Path(__file__).parents[3] / "docs" / "explaining.md").read_text(encoding="utf-8")
 
 
-def test_the_examples_print_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_print_the_output_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
     assert len(examples) == 3
     names: dict[str, object] = {}
@@ -21,7 +21,7 @@ def test_the_examples_print_what_the_page_says(capsys: pytest.CaptureFixture[str
         assert capsys.readouterr().out == printed
 
 
-def test_it_has_every_cause() -> None:
+def test_page_lists_every_cause() -> None:
     assert re.findall(r"^\| `([\w-]+)` \| (?!the call)", PAGE, re.MULTILINE)
     for cause in CAUSES:
         assert f"| `{cause}` |" in PAGE

@@ -34,7 +34,7 @@ DOMINATED = is_op("nn.relu")(Any_()).dominates(CONV, OVER_PATH)
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # takes nothing any more
+    backends.register(NPU)  # accepts nothing now
 
 
 def told(table: list[tuple[Any, ...]], body: relay.Expr) -> Explanations:
@@ -74,7 +74,7 @@ def redirected(to: DFPattern) -> DFPattern:
 
 @pytest.mark.parametrize("kind", CALLEES)
 @pytest.mark.parametrize("accepts", [True, False])
-def test_a_callee_with_several_operators_counts_for_each(kind: str, accepts: bool) -> None:
+def test_alternative_of_operators_is_supported_for_each_operator(kind: str, accepts: bool) -> None:
     table = [entry("conv_bias", CALLEES[kind](), lambda root: accepts)]
     found = told(table, nn.bias_add(conv(), weight(4)))
     assert [e.offloaded for e in found] == [accepts] * 2
@@ -85,7 +85,7 @@ def test_a_callee_with_several_operators_counts_for_each(kind: str, accepts: boo
 
 
 @pytest.mark.parametrize("kind", [k for k in CALLEES if k != "any operator"])
-def test_no_pattern_is_told_for_operators_of_no_pattern_alone(kind: str) -> None:
+def test_no_pattern_is_the_cause_only_of_operators_in_no_pattern(kind: str) -> None:
     found = told([entry("conv_bias", CALLEES[kind]())], relay.tanh(conv()))
     assert the(found, "tanh").cause == "no-pattern"
     assert the(found, "nn.conv2d").cause == "sub-pattern"
@@ -93,12 +93,12 @@ def test_no_pattern_is_told_for_operators_of_no_pattern_alone(kind: str) -> None
     assert "tanh" in the(found, "nn.conv2d").found
 
 
-def test_a_pattern_table_with_alternatives_names_them() -> None:
+def test_pattern_table_with_alternatives_names_them() -> None:
     (entry_report,) = explain_patterns([("q.a", ADDS)], IRModule.from_expr(relay.tanh(x())))
     assert entry_report.reason == "no module has add or nn.bias_add"
 
 
-# The user that is missing -------------------------------------------------------------------------
+# Missing user -----------------------------------------------------------------------------------
 
 
 def qnn_conv(data: relay.Expr) -> relay.Expr:
@@ -152,7 +152,7 @@ MISSING: dict[str, tuple[DFPattern, Callable[[], relay.Expr], Callable[[Any], An
 
 @pytest.mark.parametrize("kind", MISSING)
 @pytest.mark.parametrize("ends", [True, False], ids=["result", "used"])
-def test_the_missing_user_completes_the_match(kind: str, ends: bool) -> None:
+def test_missing_user_completes_the_match(kind: str, ends: bool) -> None:
     pattern, build, missing, name = MISSING[kind]
     table = [entry("wanted", pattern)]
     body = build()
@@ -188,27 +188,26 @@ ELSEWHERE: dict[str, tuple[Callable[[], DFPattern], Callable[[], relay.Expr], st
 
 
 @pytest.mark.parametrize("kind", ELSEWHERE)
-def test_a_user_that_is_there_is_not_expected(kind: str) -> None:
-    """It has the call in another place than the pattern."""
+def test_existing_user_with_the_call_at_another_operand_is_not_expected(kind: str) -> None:
     pattern, build, reason = ELSEWHERE[kind]
     found = [e for e in told([entry("wanted", pattern())], build()) if e.name == "exp"]
     assert reason in found[-1].reason
 
 
-def test_the_end_of_a_let_is_the_result() -> None:
+def test_call_at_the_end_of_a_let_has_no_user() -> None:
     body = relay.Let(relay.var("unused"), relay.tanh(x()), conv())
     found = the(told([entry("conv_relu", BIAS_RELU)], body), "nn.conv2d")
     assert found.cause == "sub-pattern"
     assert "no user: it is the result of @main" in found.reason
 
 
-def test_a_path_that_leads_elsewhere() -> None:
+def test_dominator_path_with_another_operator_names_it() -> None:
     found = told([entry("dom", DOMINATED)], relay.sin(relay.tanh(conv())))
     assert "found sin" in the(found, "nn.conv2d").reason
     assert "as the user of tanh" in the(found, "nn.conv2d").reason
 
 
-def test_a_value_that_is_used_past_a_dominator() -> None:
+def test_value_used_outside_a_dominator_is_named() -> None:
     inner = relay.tanh(conv())
     found = told([entry("dom", DOMINATED)], relay.Tuple([nn.relu(inner), inner]))
     for name in ("nn.conv2d", "tanh", "nn.relu"):
@@ -225,7 +224,7 @@ FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_usual_conversions_are_tried(form: str) -> None:
+def test_usual_conversions_are_tried_as_changes(form: str) -> None:
     check, words = FORMS[form]
     found = the(told([entry("conv", CONV_OF_CONSTANT, check)], conv()), "nn.conv2d")
     assert found.cause == "check"
@@ -234,7 +233,7 @@ def test_the_usual_conversions_are_tried(form: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "raised"), [(2, True), (3, False)])
-def test_a_conversion_that_the_level_would_skip_is_told_with_the_level(
+def test_conversion_above_the_optimization_level_is_suggested_with_the_level(
     level: int, raised: bool
 ) -> None:
     backends.register(NPU, supports={"nn.conv2d": lambda call: call.attrs.data_layout == "NHWC"})
@@ -249,7 +248,7 @@ def test_a_conversion_that_the_level_would_skip_is_told_with_the_level(
     assert any("Compiler" in f.attrs for f in run.result.functions.values())
 
 
-def test_a_conversion_that_does_not_help_is_not_told() -> None:
+def test_conversion_without_effect_is_not_suggested() -> None:
     found = told([entry("conv", CONV_OF_CONSTANT, lambda root: False)], bias(conv()))
     assert the(found, "nn.conv2d").change is None
 
@@ -263,7 +262,7 @@ INT8 = is_op("nn.relu")(is_op("nn.bias_add")(QCONV, Any_()))
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("ends", [True, False])
-def test_the_nearest_pattern_has_the_operator_that_a_let_binds(
+def test_nearest_pattern_contains_the_operator_that_a_let_binds(
     order: tuple[int, ...], ends: bool
 ) -> None:
     table = [entry("int8", INT8), entry("conv1d", CONV1D), entry("float", FLOAT)]
@@ -275,7 +274,7 @@ def test_the_nearest_pattern_has_the_operator_that_a_let_binds(
     for one in found:
         assert str(one.nearest).startswith(f"{NPU}.float"), str(one)
         assert one.cause == ("sub-pattern" if ends else "let"), str(one)
-        if ends:  # without the let, the relu at the end is still missing
+        if ends:  # without the let, the final relu is still missing
             assert one.reason.endswith("found no user: it is the result of @main"), str(one)
         else:
             assert "which a let binds to nn.conv2d" in one.reason
@@ -284,7 +283,7 @@ def test_the_nearest_pattern_has_the_operator_that_a_let_binds(
             assert one.change is not None and "ToGraphNormalForm" in one.change.what
 
 
-def test_a_pass_that_helps_does_not_hide_the_cause() -> None:
+def test_helpful_pass_does_not_hide_the_cause() -> None:
     inner = conv()
     both = relay.Tuple([nn.relu(inner), nn.relu(nn.dropout(inner, 0.5))])
     table = [
@@ -329,7 +328,7 @@ def doubled_beside_an_optional_part(value: DFPattern) -> DFPattern:
         ),
     ],
 )
-def test_the_demand_for_one_value_is_a_part_that_does_not_match(
+def test_condition_of_one_shared_value_is_a_part_that_does_not_match(
     pattern: Callable[[DFPattern], DFPattern],
     of: Callable[[Any, Any], relay.Expr],
     parts: str,
@@ -345,13 +344,13 @@ def test_the_demand_for_one_value_is_a_part_that_does_not_match(
     if first.startswith("one value"):
         assert one.change is not None and "write a separate pattern (anything)" in one.change.what
         assert of_same.status == "offloaded"
-    else:  # the other mismatch alone is left
+    else:  # only the other mismatch is left
         matched, _, total = parts.split(" ")
         assert of_same.nearest is not None
         assert (of_same.nearest.matched, of_same.nearest.total) == (int(matched), int(total) - 1)
 
 
-def test_a_composite_of_constants_alone_has_no_operand_to_begin_a_region_at() -> None:
+def test_composite_of_constants_alone_has_no_operand_to_annotate() -> None:
     table = [entry("sum", is_op("nn.relu")(is_op("add")(is_constant(), is_constant())))]
     one = told(table, x(4) * nn.relu(weight(4) + weight(4)))[0]
     assert one.reason.endswith(
@@ -363,7 +362,7 @@ def test_a_composite_of_constants_alone_has_no_operand_to_begin_a_region_at() ->
 
 
 def halves() -> tuple[relay.Expr, relay.Expr, relay.Expr]:
-    """The two halves of a tensor, and a chain that one of them is in."""
+    """The two halves of a tensor, and a chain that contains one of them."""
     first, second = relay.split(relay.exp(x()), 2, axis=1)
     return first, second, nn.relu(first)
 
@@ -402,10 +401,10 @@ def joined_twice(again: bool) -> relay.Expr:
         (is_op("nn.relu")(JOINED), lambda: joined_twice(True), "a tuple of 2 (%1)"),
     ],
 )
-def test_values_of_a_match_are_computed_twice_with_tuples_and_fields_between(
+def test_change_computes_values_of_a_match_twice_through_tuples_and_fields(
     pattern: DFPattern, body: Callable[[], relay.Expr], values: str, simplified: bool
 ) -> None:
-    """simplified: a pass makes all nodes anew before patterns see them."""
+    """simplified: a pass recreates all nodes before patterns are matched."""
     whole = body()
     if simplified:
         whole = relay.bind(whole, {v: nn.dropout(v) for v in relay.analysis.free_vars(whole)})

@@ -1,4 +1,4 @@
-"""`explain_patterns`: the report of each table entry, over modules."""
+"""`explain_patterns`: the status of each table entry, over several modules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def report() -> PatternReport:
         ("npu.stride", "impossible", "'stride', which nn.conv2d does not have"),
     ],
 )
-def test_an_entry_has_its_status(
+def test_entry_has_its_status_and_reason(
     report: PatternReport, name: str, status: str, reason: str
 ) -> None:
     entry = report[name]
@@ -72,7 +72,7 @@ def test_an_entry_has_its_status(
     assert name in str(report) and f"<td>{status}</td>" in plain(report._repr_html_())
 
 
-def test_matches_are_the_composites_that_the_pass_makes(report: PatternReport) -> None:
+def test_matches_equal_the_composites_that_merge_composite_makes(report: PatternReport) -> None:
     made = [
         str(n.attrs["Composite"])
         for mod in MODULES
@@ -83,7 +83,7 @@ def test_matches_are_the_composites_that_the_pass_makes(report: PatternReport) -
     assert {e.name: e.matches for e in report if e.matches} == {n: made.count(n) for n in made}
 
 
-def test_a_witness_is_a_node_of_its_module(report: PatternReport) -> None:
+def test_witness_is_a_node_of_its_module(report: PatternReport) -> None:
     for entry in report:
         if entry.witness is not None:
             assert entry.module is not None
@@ -92,7 +92,7 @@ def test_a_witness_is_a_node_of_its_module(report: PatternReport) -> None:
 
 
 def merged(table: list[tuple[str, DFPattern]]) -> tuple[int, int]:
-    """The operators that are in composites, and the number of composites, over `MODULES`."""
+    """The operators in composites, and the number of composites, over `MODULES`."""
     bodies = [
         n.body
         for m in MODULES
@@ -109,7 +109,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("names", [n for k in (2, 3) for n in permutations(ENTRIES, k)])
-def test_the_advice_of_a_shadowed_entry_is_what_the_pass_does(names: tuple[str, ...]) -> None:
+def test_advice_on_a_shadowed_entry_has_the_stated_effect(names: tuple[str, ...]) -> None:
     table = [(n, ENTRIES[n]) for n in names]
     for one in explain_patterns(table, MODULES).by_status("shadowed"):
         moved = list(table)
@@ -124,14 +124,14 @@ def test_the_advice_of_a_shadowed_entry_is_what_the_pass_does(names: tuple[str, 
         assert f"{after[0]} operator" in one.reason
 
 
-def test_a_right_table_is_left_alone() -> None:
+def test_table_in_the_right_order_gets_no_advice() -> None:
     table = [("dnnl.conv2d_bias_relu", CONV_ADD_RELU), ("dnnl.conv2d", CONV)]
     report = explain_patterns(table, InferType()(IRModule.from_expr(nn.relu(bias(conv())))))
     assert report["dnnl.conv2d"].status == "shadowed"
     assert "move" not in report["dnnl.conv2d"].reason
 
 
-def test_shadowed_entries_match_when_they_come_first() -> None:
+def test_shadowed_entry_matches_if_it_is_first() -> None:
     for entry in explain_patterns(TABLE, MODULES).by_status("shadowed"):
         moved = [TABLE[entry.position], *(e for e in TABLE if e[0] != entry.name)]
         again = explain_patterns(moved, MODULES)[entry.name]
@@ -144,7 +144,7 @@ def test_pattern_report_takes_the_name_of_a_back_end() -> None:
     assert report["dnnl.conv2d_bias"].shadowed_by == ("dnnl.conv2d_bias_relu",)
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_arguments_of_explain_patterns_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="no pattern table is registered as 'npuu'"):
         explain_patterns("npuu", MODULES)
     with pytest.raises(ArgumentError, match="modules must be"):
@@ -153,8 +153,8 @@ def test_mistakes_are_named() -> None:
         explain_patterns(TABLE, MODULES)["npu.bis"]
 
 
-def test_one_pattern_for_several_values_is_named() -> None:
-    """`[is_constant()] * 4` is one pattern four times, and one pattern is one value."""
+def test_pattern_object_used_for_several_values_is_reported() -> None:
+    """`[is_constant()] * 4` is one pattern object four times, and matches one value only."""
     net = typed(relay.nn.relu(batch_norm(conv_of(image()))))
 
     def table(constants: list[DFPattern]) -> list[tuple[str, DFPattern]]:
@@ -169,7 +169,7 @@ def test_one_pattern_for_several_values_is_named() -> None:
     assert wrong.reason.endswith("found different values")
 
 
-def test_an_entry_whose_operands_earlier_entries_merged() -> None:
+def test_entry_whose_operands_earlier_entries_merged_is_shadowed() -> None:
     def convolutions(root: Call) -> bool:
         return all(a.op_name in ("nn.conv2d", "nn.relu") for a in root.args)
 
@@ -187,7 +187,7 @@ def test_an_entry_whose_operands_earlier_entries_merged() -> None:
     assert told.change is not None and "move q.add before q.relu" in told.change.what
 
 
-def test_entries_of_one_name_are_told_apart() -> None:
+def test_entries_with_equal_names_are_distinguished_by_position() -> None:
     """`explain`, `explain_patterns` and BYL030 name the entry by its position, and try the move."""
     x, w, b = (relay.var(n, shape=s) for n, s in (("x", (2, 4)), ("w", (3, 4)), ("b", (3,))))
     dense = is_op("nn.dense")(wildcard(), wildcard())

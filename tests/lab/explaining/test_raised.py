@@ -1,4 +1,4 @@
-"""Every error of byoc_lab about BYOC is decoded: read from the places that raise them."""
+"""Every error of byoc_lab on BYOC is decoded: checked at each `raise` in the sources."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _ids(place: Raised) -> str:
     return f"{place.file}:{place.line}"
 
 
-def test_the_places_are_all_in_the_sources() -> None:
-    """As many as a plain search finds, in each folder."""
+def test_all_raise_statements_are_found() -> None:
+    """At least as many as a textual search finds, in each folder."""
     package = Path(byoc_lab.__file__).parent
     for folder in FOLDERS:
         texts = [f.read_text() for f in (package / folder).rglob("*.py")]
@@ -46,8 +46,9 @@ def test_the_places_are_all_in_the_sources() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES, ids=_ids)
-def test_an_error_is_decoded(place: Raised) -> None:
-    """The exception, its line in a traceback, and, if it has enough fixed text, the text alone."""
+def test_error_is_decoded(place: Raised) -> None:
+    """As an exception, as its line in a traceback, and as text alone if enough of the text is
+    fixed."""
     error = own_errors()[place.error](_said(place)) if place.error in BYOC else None
     logs: list[str | BaseException] = [error] if error is not None else []
     logs.append(f"Traceback:\n  File x\nbyoc_lab.errors.{place.error}: {_said(place)}\n")
@@ -72,7 +73,7 @@ def test_an_error_is_decoded(place: Raised) -> None:
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_a_region_that_fails_is_decoded_without_the_class(
+def test_failing_region_is_decoded_without_the_class_name(
     fails: Callable[[Any], Any], said: str, form: str
 ) -> None:
     region = backends.PythonRegion(fails, isolated="failed at" not in said)
@@ -97,23 +98,23 @@ def test_a_region_that_fails_is_decoded_without_the_class(
         "region @f: DNNL has no tuples but the result. Leave tuple out of the region",
     ],
 )
-def test_any_message_about_a_region_is_decoded_without_the_class(form: str, said: str) -> None:
+def test_any_message_about_a_region_is_decoded_without_the_class_name(form: str, said: str) -> None:
     (found,) = decode(FORMS[form](said))
     assert found.cause == said and found.what_to_do
 
 
 def test_few_messages_need_the_name_of_their_class() -> None:
-    """Those whose text is put together elsewhere, or is about values alone."""
+    """These are composed elsewhere, or consist of values alone."""
     short = [place for place in PLACES if not place.is_recognizable]
     assert len(short) < len(PLACES) / 6, [_ids(p) for p in short]
 
 
-def test_each_class_of_byoc_says_what_to_do() -> None:
+def test_each_error_class_of_byoc_has_its_own_advice() -> None:
     for name in BYOC:
         assert own_errors()[name].advice != ByocLabError.advice, name
 
 
-def test_the_findings_of_a_module_explain_an_error_of_its_build() -> None:
+def test_findings_of_a_module_explain_its_build_error() -> None:
     tensor = "Tensor[(4), float32]"
     mod = InferType()(
         relay.parse(
@@ -136,9 +137,9 @@ def test_unrelated_text_is_not_decoded(text: str) -> None:
     assert not decode(text)
 
 
-def test_an_error_of_a_class_of_ones_own_is_decoded() -> None:
+def test_error_of_a_user_s_class_is_decoded() -> None:
     class NpuError(BuildError):
-        """Of a user's back end."""
+        """An error class of a user's back end."""
 
         advice = "Ask the vendor"
 

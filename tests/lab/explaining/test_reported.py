@@ -1,4 +1,5 @@
-"""`explain` on what users of TVM reported: dominators, constants in patterns, missing passes."""
+"""`explain` on problems that TVM users reported: dominators, constants in patterns, missing
+passes."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ JOINED = is_op("add")(Any_(), Any_()).dominates(CONV, PATH)
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # takes nothing any more
+    backends.register(NPU)  # accepts nothing now
 
 
 def told(pattern: DFPattern, body: relay.Expr, *passes: Pass | str, level: int = 3) -> Explanations:
@@ -50,7 +51,7 @@ def change(found: Explanations, operator: str) -> str:
 # Dominators: apache/tvm#15473 ---------------------------------------------------------------------
 
 
-def test_an_operand_that_does_not_come_from_the_parent_is_named() -> None:
+def test_operand_that_does_not_come_from_the_dominator_s_parent_is_named() -> None:
     value = conv()
     z = relay.var("z", relay.TensorType(value_shape(value)))
     found = the(told(JOINED, relay.add(nn.relu(value), z)), "add")
@@ -62,7 +63,7 @@ def value_shape(value: relay.Expr) -> tuple[int, ...]:
     return relay.transform.InferTypeLocal(value).concrete_shape
 
 
-def test_a_value_of_the_path_that_is_used_elsewhere() -> None:
+def test_value_of_the_dominator_path_used_elsewhere_is_named() -> None:
     value = conv()
     inner = nn.relu(value)
     joined = relay.add(inner, relay.sigmoid(value))
@@ -73,29 +74,30 @@ def test_a_value_of_the_path_that_is_used_elsewhere() -> None:
     )
 
 
-def test_two_equal_parents_are_one_value_if_they_are_computed_once() -> None:
+def test_two_equal_parents_suggest_to_compute_equal_values_once() -> None:
     data, kernel = x(), weight(4, 4, 3, 3)
     twice = [nn.conv2d(data, kernel) for _ in range(2)]
     found = told(JOINED, relay.add(nn.relu(twice[0]), relay.sigmoid(twice[1])))
     assert change(found, "add") == "compute equal values once"
 
 
-# Parts that have a value: apache/tvm#4919, #5552 --------------------------------------------------
+# Patterns with a value: apache/tvm#4919, #5552
+# ---------------------------------------------------
 
 
-def test_a_constant_of_another_value_is_told_apart() -> None:
+def test_constant_with_another_value_is_reported_with_both_values() -> None:
     pattern = is_op("add")(Any_(), is_expr(relay.const(3.0)))
     (found,) = told(pattern, relay.add(x(), relay.const(2.5)))
     assert found.expected == "constant 3 of dtype float32" and found.found == "constant 2.5"
 
 
-def test_a_constant_tensor_of_other_values_is_told_apart() -> None:
+def test_constant_tensor_with_other_values_is_reported() -> None:
     wanted, given = (relay.const(np.full(4, v, "float32")) for v in (3, 2))
     (found,) = told(is_op("nn.bias_add")(Any_(), is_expr(wanted)), nn.bias_add(x(), given))
     assert found.expected == "constant Tensor[(4), float32] with the values in the pattern"
 
 
-def test_attributes_that_are_found_are_shown() -> None:
+def test_found_attributes_are_shown() -> None:
     pattern = is_op("clip")(Any_()).has_attr({"a_min": 0.0, "a_max": 6.0})
     (found,) = told(pattern, relay.clip(x(), -1.0, 6.0))
     assert found.found.endswith("with a_min=-1.0, a_max=6.0")
@@ -105,7 +107,7 @@ def test_attributes_that_are_found_are_shown() -> None:
     )
 
 
-def test_one_pattern_in_two_places_and_two_equal_values() -> None:
+def test_pattern_used_twice_on_equal_values_suggests_to_compute_them_once() -> None:
     relu = is_op("nn.relu")(wildcard())
     data = x()
     body = relay.multiply(relay.clip(nn.relu(data), 0.0, 6.0), nn.relu(data))
@@ -113,10 +115,11 @@ def test_one_pattern_in_two_places_and_two_equal_values() -> None:
     assert change(found, "multiply") == "compute equal values once"
 
 
-# Passes that are missing: apache/tvm#9164, #8848, discuss 7378 ------------------------------------
+# Missing passes: apache/tvm#9164, #8848, discuss 7378
+# --------------------------------------------
 
 
-def test_weights_that_are_quantized_in_the_graph() -> None:
+def test_weights_quantized_in_the_graph_suggest_fold_constant() -> None:
     q = relay.qnn.op
     one, zero = relay.const(1.0), relay.const(0)
     kernel = q.quantize(weight(4, 4, 3, 3), one, zero, out_dtype="int8")
@@ -127,7 +130,7 @@ def test_weights_that_are_quantized_in_the_graph() -> None:
     assert change(found, "qnn.conv2d") == "run FoldConstant(fold_qnn=True) before MergeComposite"
 
 
-def test_two_additions_of_constants_in_a_row() -> None:
+def test_two_additions_of_constants_suggest_simplify_expr() -> None:
     pattern = is_op("nn.relu")(is_op("add")(CONV, is_constant()))
     added = relay.add(relay.add(conv(), weight(4, 1, 1)), weight(4, 1, 1))
     found = told(pattern, nn.relu(added), "FoldConstant")
@@ -135,7 +138,7 @@ def test_two_additions_of_constants_in_a_row() -> None:
         assert change(found, operator) == "run SimplifyExpr and FoldConstant before MergeComposite"
 
 
-def test_a_pool_in_the_other_layout() -> None:
+def test_pool_in_another_layout_suggests_convert_layout() -> None:
     backends.register(NPU, supports={"nn.max_pool2d": lambda call: call.attrs.layout == "NHWC"})
     found = explain(IRModule.from_expr(nn.max_pool2d(x(), pool_size=(2, 2))), NPU)
     assert change(found, "nn.max_pool2d").startswith(
@@ -144,8 +147,8 @@ def test_a_pool_in_the_other_layout() -> None:
 
 
 @pytest.mark.parametrize("name", ["FoldConstant", "SimplifyInference"])
-def test_a_pass_that_took_away_what_a_pattern_expects(name: str) -> None:
-    """discuss.tvm.apache.org/t/14299: one pattern matches, and not after the passes."""
+def test_pass_that_removes_what_a_pattern_needs_is_suggested_to_be_left_out(name: str) -> None:
+    """discuss.tvm.apache.org/t/14299: a pattern matches before the passes, but not after them."""
     norm = is_op("nn.batch_norm")(*(Any_() for _ in range(5)))
     reshaped = is_op("add")(is_op("reshape")(Any_()), CONV)
     pattern = {"FoldConstant": reshaped, "SimplifyInference": is_tuple_get_item(norm, 0)}[name]
@@ -161,7 +164,7 @@ def test_a_pass_that_took_away_what_a_pattern_expects(name: str) -> None:
 # Modules with regions -----------------------------------------------------------------------------
 
 
-def test_calls_in_regions_of_another_back_end_are_left_out() -> None:
+def test_calls_in_regions_of_another_back_end_are_not_explained() -> None:
     backends.register("first", supports=["nn.relu"])
     backends.register(NPU, supports=["exp"])
     try:
@@ -175,8 +178,8 @@ def test_calls_in_regions_of_another_back_end_are_left_out() -> None:
         backends.unregister("first")
 
 
-def test_a_call_that_a_pass_made_of_constants_is_told_apart_from_the_call_it_comes_from() -> None:
-    """FakeQuantizationToInteger quantizes the bias with the quantize after the addition."""
+def test_call_that_a_pass_created_from_constants_is_distinguished_from_its_origin() -> None:
+    """FakeQuantizationToInteger moves the quantize after the addition to the bias."""
 
     def quantized(e: relay.Expr) -> relay.Expr:
         return relay.qnn.op.quantize(e, relay.const(0.5), relay.const(0), out_dtype="int8")
@@ -192,7 +195,7 @@ def test_a_call_that_a_pass_made_of_constants_is_told_apart_from_the_call_it_com
 
 
 def fake_quantised() -> tuple[DFPattern, relay.Expr]:
-    """A convolution between fake quantisations, and the pattern of its form in integers."""
+    """A convolution between fake quantizations, and the pattern of its integer form."""
     one, zero = relay.const(0.5), relay.const(0)
 
     def real(e: relay.Expr) -> relay.Expr:
@@ -207,7 +210,7 @@ def fake_quantised() -> tuple[DFPattern, relay.Expr]:
     return is_op("qnn.requantize")(convolved, *[Any_() for _ in range(4)]), real(quantized(body))
 
 
-def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_integers() -> None:
+def test_float_convolution_between_fake_quantizations_suggests_the_integer_pass() -> None:
     found = told(*fake_quantised())
     expected = "run FakeQuantizationToInteger before MergeComposite"
     assert change(found, "nn.conv2d") == expected
@@ -230,10 +233,10 @@ def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_intege
         ),
     ],
 )
-def test_quantised_constants_computed_before_the_form_in_integers_are_told(
+def test_quantized_constants_folded_too_early_suggest_another_order(
     then: list[str], missing: str, expected: str
 ) -> None:
-    """FakeQuantizationToInteger looks for the dequantize that FoldConstant computed."""
+    """FakeQuantizationToInteger needs the dequantize that FoldConstant computed."""
     found = told(*fake_quantised(), transform.FoldConstant(fold_qnn=True), *then)
     for name in ("nn.conv2d", "qnn.quantize"):
         assert change(found, name) == expected
@@ -242,7 +245,7 @@ def test_quantised_constants_computed_before_the_form_in_integers_are_told(
 
 
 @pytest.mark.parametrize("opt_level", [2, 3])
-def test_a_layout_pass_after_the_annotations_is_moved(opt_level: int) -> None:
+def test_layout_pass_after_annotation_is_suggested_to_be_moved(opt_level: int) -> None:
     backends.register(NPU, supports={"nn.conv2d": lambda c: c.attrs.data_layout == "NHWC"})
     convert = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
     pipeline = [transform.AnnotateTarget(NPU), convert, "PartitionGraph"]
@@ -254,8 +257,8 @@ def test_a_layout_pass_after_the_annotations_is_moved(opt_level: int) -> None:
     assert found.change.what == f"move ConvertLayout before AnnotateTarget{level}"
 
 
-def test_no_name_of_a_composite_belongs_to_a_target_with_a_dot() -> None:
-    """AnnotateTarget compares the part before the first dot: "acc", never "acc.a"."""
+def test_target_with_a_dot_is_the_cause_because_no_composite_name_has_it() -> None:
+    """AnnotateTarget compares only the part before the first dot: "acc", never "acc.a"."""
     table = [("acc.a.relu", is_op("nn.relu")(Any_()))]
     steps = [transform.MergeComposite(table), transform.AnnotateTarget("acc.a"), "PartitionGraph"]
     mod = IRModule.from_expr(nn.relu(x(2, 3)))
@@ -271,7 +274,8 @@ def test_no_name_of_a_composite_belongs_to_a_target_with_a_dot() -> None:
 def of_sequence(
     sequence: transform.Sequential, *rest: Pass | str, level: int = 2, off: Sequence[str] = ()
 ) -> Explanation:
-    """What is said of the batch norm; only its parts are supported."""
+    """The explanation of the batch norm; only the operators that it decomposes into are
+    supported."""
     backends.register(NPU, supports=["add", "multiply"])
     ones = [weight(4) for _ in range(4)]
     mod = IRModule.from_expr(nn.batch_norm(x(1, 4, 8, 8), *ones)[0])
@@ -286,9 +290,7 @@ def of_sequence(
         (3, ["sequential"], "the PassContext disables sequential"),
     ],
 )
-def test_a_sequence_that_is_skipped_as_a_whole_is_not_run_member_by_member(
-    level: int, off: list[str], missing: str
-) -> None:
+def test_skipped_sequence_does_not_run_its_passes(level: int, off: list[str], missing: str) -> None:
     members = [transform.SimplifyInference(), transform.FoldConstant()]
     norm = transform.Sequential(members, opt_level=3)
     found = of_sequence(norm, transform.AnnotateTarget(NPU), "PartitionGraph", level=level, off=off)
@@ -296,7 +298,7 @@ def test_a_sequence_that_is_skipped_as_a_whole_is_not_run_member_by_member(
     assert of_sequence(norm, transform.AnnotateTarget(NPU), "PartitionGraph", level=3).offloaded
 
 
-def test_the_table_in_a_named_sequence_is_asked() -> None:
+def test_table_in_a_named_sequence_is_used() -> None:
     table = [entry("biased", is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_())))]
     backends.register(NPU, patterns=table)
     partition = transform.Sequential(
@@ -346,7 +348,7 @@ RIGHT_TABLE = [entry("relu", is_op("nn.relu")(CONV))]
         ),
     ],
 )
-def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
+def test_missing_or_misordered_partitioning_passes_are_the_cause(
     kinds: str, missing: str, expected: str
 ) -> None:
     made: dict[str, Pass] = {
@@ -362,8 +364,8 @@ def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
         assert one.change is not None and one.change.what == expected
 
 
-def test_a_registered_pattern_that_the_pipeline_does_not_match_is_told() -> None:
-    """Nobody says that the back end has no pattern with the operator."""
+def test_registered_pattern_that_the_pipeline_does_not_match_is_named() -> None:
+    """The reason must not say that the back end has no pattern with the operator."""
     backends.register(NPU, patterns=RIGHT_TABLE)
     other = [entry("exp", is_op("exp")(wildcard()))]
     passes = [transform.MergeComposite(other), transform.AnnotateTarget(NPU)]
@@ -376,7 +378,7 @@ SECOND = [entry("sigmoid", is_op("sigmoid")(is_op("exp")(wildcard())))]
 
 
 @pytest.mark.parametrize("typed", [False, True])
-def test_tables_of_passes_in_a_row_are_one(typed: bool) -> None:
+def test_tables_of_consecutive_merge_composite_passes_are_combined(typed: bool) -> None:
     merges = [transform.MergeComposite(RIGHT_TABLE), transform.MergeComposite(SECOND)]
     last = [transform.AnnotateTarget(NPU), transform.PartitionGraph()]
     steps = [merges[0], *[transform.InferType()][: int(typed)], merges[1], *last]
@@ -391,7 +393,7 @@ def test_tables_of_passes_in_a_row_are_one(typed: bool) -> None:
     assert alone.reason.startswith(f"{NPU}.sigmoid expects exp as an operand of sigmoid")
 
 
-def test_the_table_of_a_later_pass_is_told() -> None:
+def test_table_of_a_later_merge_composite_is_named() -> None:
     first, second = transform.MergeComposite(RIGHT_TABLE), transform.MergeComposite(SECOND)
     partition = [transform.AnnotateTarget(NPU), transform.PartitionGraph()]
     backends.register(NPU)
@@ -400,7 +402,7 @@ def test_the_table_of_a_later_pass_is_told() -> None:
     assert f"and {NPU}.sigmoid, which a later one has, made no composite of it" in found.reason
 
 
-def test_a_match_without_the_pass_that_merges_it_is_a_match() -> None:
+def test_match_with_merge_composite_disabled_is_reported_as_a_match() -> None:
     backends.register(NPU, patterns=RIGHT_TABLE)
     with transform.PassContext(opt_level=3, disabled_pass=["MergeComposite"]):
         found = the(explain(IRModule.from_expr(nn.relu(conv())), NPU), "nn.conv2d")

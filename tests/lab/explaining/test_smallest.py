@@ -1,4 +1,4 @@
-"""A failure of the property tests shows the smallest case."""
+"""Property tests of explanations fail with the smallest case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def operators(case: Drawn) -> Counter[str]:
     return Counter(n.op_name for n in post_order(case.mod["main"]) if isinstance(n, Call))
 
 
-def test_a_false_statement_is_shown_with_the_smallest_module_table_and_script() -> None:
+def test_false_statement_fails_with_the_smallest_module_table_and_script() -> None:
     case = next(c for c in map(drawn, range(100)) if operators(c)["tanh"] and len(c.table) > 2)
 
     def no_tanh_with_a_table(one: Drawn) -> None:
@@ -25,11 +25,11 @@ def test_a_false_statement_is_shown_with_the_smallest_module_table_and_script() 
     with pytest.raises(AssertionError, match="found a tanh") as told:
         examine(case, no_tanh_with_a_table)
     smallest = str(told.value).partition("smallest: ")[2].partition("\n[")
-    assert sum(map(smallest[0].count, ("(%", "(meta["))) == 2  # of @main and of one call
+    assert sum(map(smallest[0].count, ("(%", "(meta["))) == 2  # operators of @main and of one call
     assert "  tanh(%" in smallest[0]
     assert smallest[2].partition("\n")[0].count("('random_of_tests.") == 1
     assert "HOLDS = " in str(told.value) and "TABLE = []" in str(told.value)
 
 
-def test_examine_returns_what_the_statement_returns() -> None:
+def test_examine_returns_the_result_of_the_examined_function() -> None:
     assert examine(drawn(3), operators) == operators(drawn(3))

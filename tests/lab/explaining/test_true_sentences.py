@@ -1,5 +1,5 @@
-"""Statements of explain, explain_patterns and coverage on random tables and modules are verified by
-trials."""
+"""Statements of explain, explain_patterns and coverage on random tables and modules are verified
+by runs."""
 
 from __future__ import annotations
 
@@ -63,47 +63,47 @@ def back_end() -> Iterator[None]:
     backends.register(OTHER)
 
 
-def test_an_earlier_composite_that_uses_a_value_inside_a_match_is_told() -> None:
+def test_earlier_composite_that_uses_a_value_inside_a_match_is_the_cause() -> None:
     causes, _ = examined(2140181084)
     assert causes == ["no-pattern", "no-pattern", "order", "order", "order"]
 
 
-def test_an_earlier_composite_of_a_node_beyond_an_input_of_a_match_is_told() -> None:
+def test_earlier_composite_of_a_node_before_an_input_of_a_match_is_the_cause() -> None:
     causes, _ = examined(3771203564)
     assert "order" in causes
 
 
-def test_a_copy_without_a_user_outside_of_its_match_is_explained() -> None:
+def test_copy_without_a_user_outside_its_match_is_explained() -> None:
     causes, _ = examined(2439947009)
     assert "computed-twice" in causes
 
 
 @pytest.mark.parametrize("seed", [1105, 1249])
-def test_a_constant_that_a_region_lost_is_told_as_such(seed: int) -> None:
+def test_constant_removed_from_a_region_is_explained(seed: int) -> None:
     assert "pruned" in examined_pipeline(seed)
 
 
 @pytest.mark.parametrize("seed", [1000157, 1000423, 1000795])
-def test_a_call_that_the_host_would_compute_again_is_told_of_its_composite(seed: int) -> None:
+def test_call_that_the_host_would_compute_again_is_explained_by_its_composite(seed: int) -> None:
     assert {"name", "pruned"} & {*examined_pipeline(seed)}
 
 
-def test_an_operator_in_a_region_and_again_in_its_last_composite_is_counted_twice() -> None:
+def test_operator_in_a_region_and_in_its_last_composite_is_counted_twice() -> None:
     causes, statuses = examined(2004319)
     assert causes == ["check", "sub-pattern"] and statuses == ["matches", "never", "matches"]
 
 
-def test_names_that_no_pass_asks_for_are_not_the_cause() -> None:
-    """The pipeline has no AnnotateTarget, and with it the host would still compute the call."""
+def test_composite_names_are_not_the_cause_without_annotate_target() -> None:
+    """Even with AnnotateTarget in the pipeline the host would compute the call."""
     assert "name" not in examined_pipeline(2002342)
 
 
-def test_a_composite_whose_right_name_makes_regions_malformed_is_told_as_misnamed() -> None:
+def test_misnamed_composite_is_the_cause_even_if_its_right_name_gives_malformed_regions() -> None:
     assert "name" in examined_pipeline(1001937)
 
 
-def test_annotated_calls_of_malformed_regions_are_told_as_such() -> None:
-    """Of regions that lie on both sides of a let."""
+def test_annotated_calls_of_malformed_regions_are_explained_as_malformed() -> None:
+    """The regions extend across a let."""
     case = otherwise_partitioned(1001937)
     case.table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
     backends.register(TARGET, supports=case.supports)
@@ -111,39 +111,41 @@ def test_annotated_calls_of_malformed_regions_are_told_as_such() -> None:
     assert causes == ["malformed", "malformed", "check", "malformed", "malformed"]
 
 
-def test_a_canonicalized_call_of_a_malformed_region_is_told_by_its_given_name() -> None:
+def test_canonicalized_call_in_a_malformed_region_has_its_original_name() -> None:
     assert examined_pipeline(910300213).count("malformed") == 4
 
 
-def test_the_name_of_a_composite_of_constants_alone_is_not_the_cause() -> None:
-    """AnnotateTarget annotates no call without arguments, whatever its name."""
+def test_name_of_a_composite_of_constants_alone_is_not_the_cause() -> None:
+    """AnnotateTarget never annotates a call without arguments."""
     causes = examined_pipeline(3771201489)
     assert "name" not in causes and causes.count("needs-pass") == 3
 
 
 @DRAWS
 @given(seed=SEEDS)
-def test_sentences_are_true(seed: int) -> None:
+def test_statements_are_true(seed: int) -> None:
     examined(seed)
 
 
 @DRAWS
 @given(seed=SEEDS)
-def test_sentences_about_calls_between_lets_are_true(seed: int) -> None:
+def test_statements_on_calls_between_lets_are_true(seed: int) -> None:
     examined_between_lets(seed)
 
 
 @DRAWS
 @given(seed=SEEDS)
-def test_sentences_about_pipelines_are_true(seed: int) -> None:
+def test_statements_on_pipelines_are_true(seed: int) -> None:
     examined_pipeline(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_sentences_are_true(part: int) -> None:
-    """Each part draws cases of its own, whose sentences have every status and most causes. All
-    parts together have more than 10,000 sentences, each of which is tried."""
+def test_many_statements_are_true(part: int) -> None:
+    """Each part draws different cases, whose statements have every status and most causes.
+
+    All parts together have more than 10,000 statements, each verified by a run.
+    """
     causes: Counter[str] = Counter()
     statuses: Counter[str] = Counter()
     for seed in range(part * CASES, (part + 1) * CASES):
@@ -160,7 +162,7 @@ def test_many_sentences_are_true(part: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_sentences_about_calls_between_lets_are_true(part: int) -> None:
+def test_many_statements_on_calls_between_lets_are_true(part: int) -> None:
     causes = Counter(
         cause
         for seed in range(part * CASES_OF_PIPELINES, (part + 1) * CASES_OF_PIPELINES)
@@ -171,7 +173,7 @@ def test_many_sentences_about_calls_between_lets_are_true(part: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_sentences_about_pipelines_are_true(part: int) -> None:
+def test_many_statements_on_pipelines_are_true(part: int) -> None:
     causes = Counter(
         cause
         for seed in range(part * CASES_OF_PIPELINES, (part + 1) * CASES_OF_PIPELINES)
@@ -181,17 +183,17 @@ def test_many_sentences_about_pipelines_are_true(part: int) -> None:
 
 
 def examined(seed: int) -> tuple[list[str], list[str]]:
-    """The causes and statuses stated for a case, each of which was tried here."""
+    """The causes and statuses stated for a case, after each was verified."""
     return examine(drawn(seed), partial(examined_case, changed=seed % CHANGED == 0))
 
 
 def examined_between_lets(seed: int) -> list[str]:
-    """The causes stated for a case with further lets, each of which was tried here."""
+    """The causes stated for a case with additional lets, after each was verified."""
     return examine(between_lets(seed), partial(examined_case, changed=False))[0]
 
 
 def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:
-    """The same for a drawn case; changed: whether the changes of its coverage are tried."""
+    """The same for a given case; changed: whether the changes in its coverage are verified."""
     backends.register(TARGET, supports=case.supports)
     run = trace(case.mod, case.passes())
     if isinstance(run.error, MALFORMED):
@@ -216,8 +218,11 @@ def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:
 
 
 def examined_pipeline(seed: int) -> list[str]:
-    """The causes that are told of a case with an odd pipeline. Those that lie in the pipeline were
-    tried here, and all changes; the others are about the module as patterns see it."""
+    """The causes stated for a case with an unusual pipeline.
+
+    Causes in the pipeline are verified, and all changes; the other causes concern the module as
+    patterns see it.
+    """
     return examine(otherwise_partitioned(seed), examined_otherwise)
 
 
@@ -242,8 +247,10 @@ def examined_otherwise(case: Drawn) -> list[str]:
 
 
 def malformed_regions(case: Drawn, run: Trace) -> list[str]:
-    """The causes that are told of a case whose regions read variables of lets before these are
-    bound. The linter finds such regions."""
+    """The causes stated for a case whose regions read variables of lets before they are bound.
+
+    The linter finds such regions.
+    """
     assert any(f.code == "BYL007" for f in lint(run.final)), case.said(run.error)
     try:
         found = explain(case.mod, TARGET, pipeline=case.passes())
@@ -291,7 +298,8 @@ def tried_entry(case: Drawn, report: EntryReport) -> str:
 
 
 def merged(case: Drawn, table: Table) -> tuple[int, int]:
-    """How much a table merges: operators of the module, without copies, then few composites."""
+    """A score of a table: the number of merged operators in the module, without copies, then of
+    fewer composites."""
     found = trace(case.mod, [MergeComposite(list(table))])
     (stage,) = found.stages
     functions = list(made_in(found.result))
@@ -317,17 +325,18 @@ def doubled_work(case: Drawn, found: Any, result: IRModule, summed: Coverage) ->
     assert again == more, f"{case.mod}\n{result}"
     doubled = any(f.code == "BYL033" for f in lint(result))
     assert doubled or not again
-    if all(count == 1 for count in keys.values()):  # the module has no equal calls by itself
+    if all(count == 1 for count in keys.values()):  # the original module has no equal calls
         assert doubled == bool(again)
     if any(e.cause == "computed-twice" for e in found):
         assert again, f"{case.mod}\n{result}"
 
 
-# Changes that coverage tells of -------------------------------------------------------------------
+# Changes suggested by coverage
+# -------------------------------------------------------------------
 
 
 def tried_changes(case: Drawn, found: Coverage) -> None:
-    """Each change is run again, from the module that was given, and its totals are counted."""
+    """Runs each change again from the given module, and counts its totals."""
     for change in found.changes:
         setup = change.setup
         assert setup is not None and setup.mod is case.mod, case.said(change)

@@ -1,4 +1,4 @@
-"""explain and coverage of one target, in a pipeline that annotates for two."""
+"""explain and coverage for one target, in a pipeline that annotates for two targets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def steps(targets: list[str], *table: tuple[str, Any]) -> list[Any]:
     return [*merge, AnnotateTarget(targets), PartitionGraph()]
 
 
-def test_what_only_the_second_target_supports_is_not_a_matter_of_order() -> None:
+def test_order_is_not_the_cause_if_only_the_second_target_supports_the_call() -> None:
     asked = steps(["one_of_two", "two_of_two"])
     (add,) = explain(net(), "one_of_two", "add", asked)
     assert add.cause == "no-pattern" and "supports neither add" in add.reason
@@ -44,7 +44,7 @@ def test_what_only_the_second_target_supports_is_not_a_matter_of_order() -> None
 
 
 @pytest.mark.parametrize("between", [[], [PartitionGraph()]], ids=["annotated", "partitioned"])
-def test_each_of_several_passes_that_annotate_asks_its_target(between: list[Any]) -> None:
+def test_each_of_several_annotate_target_passes_uses_its_own_target(between: list[Any]) -> None:
     one, two = AnnotateTarget("one_of_two"), AnnotateTarget("two_of_two")
     asked = [two, *between, one, PartitionGraph()]
     (add,) = explain(net(), "one_of_two", "add", asked)
@@ -55,7 +55,7 @@ def test_each_of_several_passes_that_annotate_asks_its_target(between: list[Any]
     assert relu.change.what == expected
 
 
-def test_calls_in_regions_of_the_other_target_are_not_on_the_host() -> None:
+def test_calls_in_regions_of_the_other_target_are_not_counted_as_on_the_host() -> None:
     asked = steps(["one_of_two", "two_of_two"])
     found = explain(net(), "two_of_two", pipeline=asked)
     assert found.summary == "1 of 2 calls offloaded to two_of_two, 1 by one_of_two (1 order)"
@@ -63,8 +63,8 @@ def test_calls_in_regions_of_the_other_target_are_not_on_the_host() -> None:
     assert "by one_of_two, order: 1 call (1 nn.relu)" in text and "on the host" not in text
 
 
-def test_no_display_says_that_the_host_computes_what_another_target_computes() -> None:
-    """HTML, figures and the stepper, as the text."""
+def test_no_display_counts_calls_of_another_target_as_on_the_host() -> None:
+    """Checks text, HTML, figures and the stepper."""
     asked = steps(["one_of_two", "two_of_two"])
     told, counted = (
         explain(net(), "two_of_two", pipeline=asked),
@@ -83,7 +83,7 @@ def test_no_display_says_that_the_host_computes_what_another_target_computes() -
 
 
 @pytest.mark.parametrize("targets", [["one_of_two", "two_of_two"], ["two_of_two", "one_of_two"]])
-def test_a_composite_of_another_target_is_not_a_matter_of_the_order_of_targets(
+def test_composite_of_another_target_suggests_to_remove_its_entry(
     targets: list[str],
 ) -> None:
     asked = steps(targets, ("one_of_two.relu", RELU))
@@ -93,7 +93,7 @@ def test_a_composite_of_another_target_is_not_a_matter_of_the_order_of_targets(
         assert str(relu.change) == "leave one_of_two.relu out of the pattern table"
 
 
-def test_patterns_of_another_target_are_no_near_misses() -> None:
+def test_patterns_of_another_target_are_not_nearest_patterns() -> None:
     asked = steps(["one_of_two", "two_of_two"], ("two_of_two.add", ADD))
     (add,) = explain(net(), "one_of_two", "add", asked)
     assert add.cause == "no-pattern" and add.nearest is None

@@ -1,4 +1,4 @@
-"""Pipelines that have a function of the user, as the `partition_for_...` of TVM are."""
+"""Pipelines that contain a user's function, as TVM's `partition_for_...` are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # takes nothing any more
+    backends.register(NPU)  # accepts nothing now
 
 
 def in_context(passes: Sequence[Pass], level: int) -> Any:
@@ -36,7 +36,7 @@ def in_context(passes: Sequence[Pass], level: int) -> Any:
 
 @pytest.mark.parametrize("level", [2, 3])
 @pytest.mark.parametrize("alone", [True, False])
-def test_the_table_that_a_function_of_the_user_matches_is_asked(level: int, alone: bool) -> None:
+def test_table_that_a_user_s_function_applies_is_used(level: int, alone: bool) -> None:
     table = [entry("biased", is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_())))]
     backends.register(NPU, patterns=table)
     steps = [
@@ -51,11 +51,11 @@ def test_the_table_that_a_function_of_the_user_matches_is_asked(level: int, alon
         found = the(explain(mod, NPU, pipeline=pipeline), "nn.conv2d")
     assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
     outside = the(explain(mod, NPU, pipeline=function), "nn.conv2d")
-    assert outside.cause == "sub-pattern"  # whatever the context around it is
+    assert outside.cause == "sub-pattern"  # whatever the surrounding context is
 
 
 def with_parameters() -> IRModule:
-    """Two convolutions, of which the first has a bias."""
+    """Two convolutions; the first has a bias."""
     x, w, b = (
         relay.var(n, shape=s) for n, s in (("x", (1, 8, 4, 4)), ("w", (8, 8, 1, 1)), ("b", (8,)))
     )
@@ -65,7 +65,7 @@ def with_parameters() -> IRModule:
 
 
 def partition_for_npu(mod: IRModule) -> IRModule:
-    """Binds the parameters in the module that it gets, as TVM's functions do."""
+    """Binds the parameters in the given module, as TVM's functions do."""
     mod["main"] = bind_params_by_name(mod["main"], PARAMS)
     table = backends.get(NPU).patterns()
     passes = [
@@ -86,7 +86,7 @@ PIPELINES: Any = [
 
 @pytest.mark.parametrize("level", [0, 2, 3])
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_what_a_function_does_before_its_passes_is_followed(pipeline: Any, level: int) -> None:
+def test_operations_of_a_function_before_its_passes_are_applied(pipeline: Any, level: int) -> None:
     conv2d = is_op("nn.conv2d")(wildcard(), is_constant())
     biased = is_op("nn.bias_add")(conv2d, is_constant())
     backends.register(NPU, patterns=[entry("biased", is_op("nn.relu")(biased))])
@@ -109,7 +109,7 @@ TO_NCHW = transform.ConvertLayout({"nn.conv2d": ["NCHW", "default"]})
 
 
 def matched(mod: IRModule, *, level: int = 3) -> IRModule:
-    """Marks the module between its passes, as functions that bind parameters do."""
+    """Marks the module between its passes, as functions that bind parameters change it."""
     merge = transform.MergeComposite(backends.get(NPU).patterns())
     with transform.PassContext(opt_level=level):
         mod = transform.Sequential([transform.InferType(), merge])(mod)
@@ -128,7 +128,7 @@ def converted(level: int, *, called: bool = False) -> Any:
 
 
 def asking(mod: IRModule) -> IRModule:
-    """Asks for the type of each call before it converts the module."""
+    """Reads the type of each call before it converts the module."""
     for call in (mod["main"].body, mod["main"].body.args[0]):
         transform.InferType()(IRModule.from_expr(call))
     return converted(1)(mod)
@@ -141,13 +141,13 @@ def inner(function: Any) -> Any:
 
 @pytest.fixture
 def in_nchw() -> None:
-    """A back end that takes convolutions in NCHW alone."""
+    """A back end that takes only convolutions in NCHW."""
     conv2d = is_op("nn.conv2d")(wildcard(), wildcard()).has_attr({"data_layout": "NCHW"})
     backends.register(NPU, patterns=[entry("it", is_op("nn.relu")(conv2d))])
 
 
 NOT_CONVERTED: list[tuple[Any, int]] = [
-    ([TO_NCHW, matched], 2),  # the function runs at 3, which does not help
+    ([TO_NCHW, matched], 2),  # the function runs at level 3, which does not help
     (converted(1), 1),
     ([converted(1)], 1),
     ([transform.InferType(), converted(0)], 0),
@@ -158,7 +158,7 @@ NOT_CONVERTED: list[tuple[Any, int]] = [
 
 @pytest.mark.usefixtures("in_nchw")
 @pytest.mark.parametrize(("pipeline", "level"), NOT_CONVERTED)
-def test_a_pass_that_a_context_of_a_function_skips_is_the_cause(pipeline: Any, level: int) -> None:
+def test_pass_skipped_by_the_context_of_a_function_is_the_cause(pipeline: Any, level: int) -> None:
     found = the(explain(in_nhwc(), NPU, pipeline=pipeline), "nn.conv2d")
     assert found.cause == "skipped-pass"
     skipped = f"the PassContext has opt_level {level} and skips ConvertLayout, which needs 3"
@@ -195,7 +195,7 @@ def test_lint_reads_the_table_of_a_function(at_level: int) -> None:
 
 @pytest.mark.usefixtures("in_nchw")
 @pytest.mark.parametrize("level", [0, 3])
-def test_a_pass_that_a_function_calls_runs_at_any_level(level: int) -> None:
+def test_pass_that_a_function_calls_directly_runs_at_any_level(level: int) -> None:
     with transform.PassContext(opt_level=level):
         found = explain(in_nhwc(), NPU, pipeline=[converted(0, called=True)])
     assert "2 of 2 calls offloaded" in found.summary
@@ -203,7 +203,7 @@ def test_a_pass_that_a_function_calls_runs_at_any_level(level: int) -> None:
 
 @pytest.mark.usefixtures("in_nchw")
 @pytest.mark.parametrize("level", [0, 3])
-def test_a_pass_that_is_proposed_for_a_function_runs_in_its_context(level: int) -> None:
+def test_pass_suggested_for_a_function_runs_in_its_context(level: int) -> None:
     with transform.PassContext(opt_level=level):
         found = the(explain(in_nhwc(), NPU, pipeline=matched), "nn.conv2d")
     assert str(found.change).startswith("run ConvertLayout(")
@@ -217,7 +217,7 @@ def test_two_contexts_that_skip_passes_are_both_named() -> None:
     assert "the PassContexts have opt_level 1 and 2 and skip" in found.reason
 
 
-def test_a_function_that_fails_is_named() -> None:
+def test_function_that_fails_is_named() -> None:
     def fails(mod: IRModule) -> IRModule:
         matched(mod)
         raise ValueError("of the function")

@@ -1,4 +1,4 @@
-"""Trials of the causes that explain states, on random cases."""
+"""Verifies the causes that explain states, on random cases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Table = Sequence[tuple[Any, ...]]
 
 
 def check_raises(case: Drawn, check: Any) -> bool:
-    """A check that reads op.name raises for a composite operand."""
+    """A check that reads op.name, which raises for a composite operand."""
     return check is not None and "name" in check.__code__.co_names
 
 
@@ -99,7 +99,7 @@ def predicate(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def order(case: Drawn, one: Explanation, entry: Any) -> bool:
-    if entry is None:  # another target is asked before
+    if entry is None:  # an earlier target is asked first
         asked_first = replace(case, targets=[TARGET])
         return explain(case.mod, TARGET, one.call, asked_first.passes())[0].cause != "order"
     _, pattern, asked = entry
@@ -119,7 +119,7 @@ def outside_user(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def no_match(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """Nothing that has the call matches, of no entry that has its operator."""
+    """No pattern of the table has a match that includes the call."""
     return not any(matches_with(case, pattern, one.typed) for _, pattern, _ in case.table)
 
 
@@ -130,20 +130,23 @@ def beside_a_match(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def let(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """Nothing matches, and a change that was run offloads it: `tried` runs it again."""
+    """No match includes the call, and a verified change offloads it: `tried` runs it again."""
     return no_match(case, one, entry) and one.change is not None
 
 
 def unused(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """Nothing is left of it without the lets whose variables nobody uses, and a change that was run
-    leaves nothing of it, too: `tried` runs it again."""
+    """The call is removed with the lets whose variables are unused.
+
+    A verified change removes it, too: `tried` runs it again.
+    """
     (stage,) = trace(case.mod, [DeadCodeElimination()]).stages
     left = [n for n in stage.images(one.typed) if isinstance(n, Call)]
     return not left and one.change is not None and not one.change.region
 
 
 def in_graph_form(case: Drawn, one: Explanation) -> None:
-    """In graph form the call has the same cause, or is computed twice, which is tried there."""
+    """In graph normal form the call has the same cause, or the cause computed-twice, which is
+    verified there."""
     (stage,) = trace(case.mod, [ToGraphNormalForm()]).stages
     assert stage.after is not None and stage.after is not stage.before, case.said(one)
     graph = replace(case, mod=stage.after)
@@ -163,8 +166,8 @@ def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The passes that are named do not run before the one that is named; with them (the change) the
-    call is offloaded, which `tried` runs."""
+    """The missing passes do not run before the named pass; with them (the change) the call is
+    offloaded, which `tried` verifies."""
     missing = one.reason.partition(";")[0]
     names = [p.name for p in case.passes()]
     moved = re.fullmatch(r"the pipeline runs (\w+) (before|after) (\w+)", missing)
@@ -180,12 +183,12 @@ def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def left_out(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """All of a pattern matches."""
+    """All parts of a pattern match."""
     return one.nearest is not None and one.nearest.matched == one.nearest.total
 
 
 def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The context skips the passes that are named, for the reason that is named."""
+    """The context skips the named passes, for the stated reason."""
     found = re.match(
         r"(?:the PassContext disables (?P<off>[\w ,]+?)(?:; without that, |;|$))?"
         r"(?:the PassContext has opt_level (?P<has>\d) and skips (?P<levels>[^;]+))?",
@@ -213,8 +216,10 @@ def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """Without the pass that gave it back it is offloaded; regions that were not merged are joined
-    by a path of calls through one that is in neither."""
+    """Without the pass that returned the region to the host, the call is offloaded.
+
+    Regions that were not merged are joined by a path through a call in neither.
+    """
     again = [p for p in case.passes() if p.name not in {q.name for q in case.last}]
     (without,) = explain(case.mod, TARGET, one.call, again)
     regions = {g.name_hint for g, f in trace(case.mod, again).result.functions.items()}
@@ -230,8 +235,8 @@ def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The target is not asked, or the composite has a name that no target is asked for; with right
-    names the cause is another one."""
+    """The target is not asked, or no target is asked for the composite's name; with right names
+    the cause changes."""
     if "AnnotateTarget asks" in one.reason and TARGET in case.targets:
         return False
     composite = re.match("it matches '([^']+)'", one.reason)
@@ -248,8 +253,8 @@ def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def malformed(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The pass that is named raises what is named, and the calls that are told to be annotated are
-    those in the regions that it was given."""
+    """The named pass raises the stated error, and the calls stated as annotated are those in its
+    regions."""
     run = trace(case.mod, case.passes())
     raised = f"{run.stages[-1].name} raises {type(run.error).__name__}: {run.error}"
     found = explain(case.mod, TARGET, pipeline=case.passes())
@@ -260,7 +265,7 @@ def malformed(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def names_in_regions(function: Function) -> Counter[str]:
-    """The operators in the regions that annotations make for the target, with copies."""
+    """The operators in the regions that annotations form for the target, with copies."""
     regions, names = RegionSet(function), Counter[str]()
     for node in post_order(function):
         region = regions.of(node)
@@ -273,7 +278,7 @@ def names_in_regions(function: Function) -> Counter[str]:
 
 
 def completes(case: Drawn, one: Explanation) -> bool:
-    """With the user that is missing, the pattern fits more: the parts that match are more."""
+    """With the missing user, more parts of the pattern match."""
     entry = next((n, p) for n, p, _ in case.table if n == one.nearest.name)
     body = case.mod["main"].body
     if not isinstance(body, Call):
@@ -290,7 +295,7 @@ def completes(case: Drawn, one: Explanation) -> bool:
 
 
 def in_a_region(one: Explanation) -> bool:
-    """Whether a region computes a call, be it that the host computes it again."""
+    """Whether a region computes a call, even if the host computes it again."""
     return one.offloaded or one.cause == "computed-twice"
 
 
@@ -313,7 +318,7 @@ def graphs(case: Drawn) -> list[IndexedGraph]:
 
 
 def matches_with(case: Drawn, pattern: DFPattern, call: Call) -> list[Any]:
-    """The ends of the matches that would move a call, which is one of the module."""
+    """The last calls of the matches that would offload a call of the module."""
     ends = [(group_at(pattern, n, g), n) for g in graphs(case) for n in g.nodes]
     return [root for group, root in ends if group is not None and call in group.nodes]
 

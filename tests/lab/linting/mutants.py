@@ -1,7 +1,7 @@
 """Mutants: valid annotated modules with one annotation deleted, doubled, renamed or moved.
 
-For each: what PartitionGraph says, alone and after MergeCompilerRegions, whether the result
-computes the same numbers, and whether the linter has a finding near the annotation. `sweep.py`
+For each: the error of PartitionGraph, alone and after MergeCompilerRegions; whether the result
+computes the same numbers; and whether the linter has a finding near the annotation. `sweep.py`
 examines all of them.
 """
 
@@ -37,7 +37,7 @@ class Mutant:
     """A module with one annotation changed.
 
     origin: the valid module. name: of the function. annotation: of the origin. mod: the mutant.
-    near: its nodes that are at most one operator from the edge of the annotation.
+    near: its nodes at most one operator from the edge of the annotation.
     """
 
     origin: IRModule
@@ -49,7 +49,7 @@ class Mutant:
 
     @cached_property
     def fault(self) -> str:
-        """The failure when it is partitioned; empty if there is none."""
+        """The failure when the mutant is partitioned; empty if there is none."""
         try:
             results = [PartitionGraph()(InferType()(self.mod))]
             results.append(PartitionGraph()(MergeCompilerRegions()(InferType()(self.mod))))
@@ -63,7 +63,7 @@ class Mutant:
 
     @property
     def found(self) -> bool:
-        """Whether a finding stands near the annotation."""
+        """Whether a finding is near the annotation."""
         places = ({f.node, *f.others} for f in self.findings)
         return any(not self.near.isdisjoint(place) for place in places)
 
@@ -113,7 +113,7 @@ def _mutant(mod: IRModule, name: str, kind: str, node: Call, edits: list[Edit]) 
 
 
 def _near(edge: set[Expr], func: Expr) -> set[Expr]:
-    """The nodes at most one operator from an edge; annotations have no length."""
+    """The nodes at most one operator from an edge; annotations do not count as operators."""
     over = users(func)
     found = _with_annotations(edge, over)
     beside = {n for node in found for n in (*node.parts(), *over.get(node, ()))}
@@ -121,7 +121,7 @@ def _near(edge: set[Expr], func: Expr) -> set[Expr]:
 
 
 def _with_annotations(nodes: set[Expr], over: dict[Expr, list[Expr]]) -> set[Expr]:
-    """The nodes, and what is joined to them by annotations alone."""
+    """The nodes, and nodes connected to them through annotations only."""
     found, todo = set(nodes), list(nodes)
     while todo:
         node = todo.pop()
@@ -137,7 +137,7 @@ def _with_annotations(nodes: set[Expr], over: dict[Expr, list[Expr]]) -> set[Exp
 
 
 def _wrong_numbers(origin: IRModule, results: list[IRModule]) -> str:
-    """Whether partitioned modules compute something else than their origin does."""
+    """Whether the partitioned mutant and its origin compute different results."""
     inputs = inputs_of(origin)
     if inputs is None:
         return ""
@@ -151,7 +151,7 @@ def _wrong_numbers(origin: IRModule, results: list[IRModule]) -> str:
 
 @cache
 def corpus() -> dict[str, IRModule]:
-    """The valid annotated modules of the golden files and of the cases, by name."""
+    """The valid annotated modules of the golden files and of the case studies, by name."""
     found = {f"case {case.name}": case.fixed() for case in live()}
     for folder in ("MergeCompilerRegions", "PartitionGraph"):
         for path in golden_files(folder):
@@ -164,11 +164,11 @@ def _read(path: Path) -> IRModule | None:
     try:
         return InferType()(relay.parse(GoldenFile.read(path).text_before))
     except ByocLabError:
-        return None  # written without the metadata of its constants
+        return None  # saved without the metadata of its constants
 
 
 def is_valid(mod: IRModule) -> bool:
-    """Whether a module has annotations, and partitions with and without merging."""
+    """Whether a module has annotations, and can be partitioned with and without merging."""
     if not any(is_annotation(n) for f in mod.functions.values() for n in post_order(f)):
         return False
     try:

@@ -1,4 +1,5 @@
-"""Random annotated modules: dataflow with sharing, tuples, lets and ifs, annotated in many ways."""
+"""Random annotated modules: dataflow with sharing, tuples, lets and ifs, and several kinds of
+annotation."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ WAYS = ("annotated", "merged", "without default", "by hand", "by hand, merged")
 
 
 def random_module(seed: int) -> IRModule:
-    """An annotated module that is drawn from a seed; not every one is valid."""
+    """An annotated module drawn from a seed; some are invalid."""
     draw = random.Random(seed)
     mod = InferType()(IRModule.from_expr(_function(draw)))
     way = WAYS[seed % len(WAYS)]
@@ -84,7 +85,7 @@ def _dataflow(draw: random.Random, leaves: list[Expr], size: int) -> Expr:
 
 @contextmanager
 def _targets(operators: dict[str, list[str]]) -> Iterator[None]:
-    """Predicates of TARGETS while the block runs."""
+    """Registers the predicates of TARGETS while the block runs."""
     for target, names in operators.items():
         for name in names:
             Op.get(name).set_attr(f"target.{target}", lambda call: True)
@@ -97,7 +98,7 @@ def _targets(operators: dict[str, list[str]]) -> Iterator[None]:
 
 
 def _by_hand(func: Function, draw: random.Random) -> Function:
-    """Begins and ends around some of the calls, nothing around the others."""
+    """Begins and ends around some calls, no annotations around the others."""
     chosen = {
         n: draw.choice(TARGETS)
         for n in post_order(func)
@@ -120,7 +121,7 @@ def _by_hand(func: Function, draw: random.Random) -> Function:
 
 
 def _joined(mod: IRModule) -> IRModule:
-    """Neighbouring calls of one compiler in one region, wherever an end is directly in a begin."""
+    """Joins neighbouring regions of one compiler if an end is the direct operand of a begin."""
     edits: list[Edit] = []
     func = mod["main"]
     over: dict[Expr, list[Expr]] = {}

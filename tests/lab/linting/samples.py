@@ -1,6 +1,6 @@
 """The checks that every lint rule passes on its own samples.
 
-A test file of a rule subclasses `RuleChecks` as `Test<Rule>` and adds what is specific to the rule.
+A rule's test file subclasses `RuleChecks` as `Test<Rule>` and adds tests of the rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TENSOR = "Tensor[(10, 10), float32]"
 
 
 def read(text: str) -> IRModule | Function:
-    """A module, or a function when the text starts with `fn`: it may have free variables."""
+    """A module, or, if the text starts with `fn`, a function, which may have free variables."""
     if text.lstrip().startswith("fn"):
         found = relay.parse_expr(text)
         assert isinstance(found, Function)
@@ -36,14 +36,14 @@ def end(value: str, compiler: str = "A") -> str:
 
 
 def main(*lines: str, parameters: str = f"%x: {TENSOR}") -> str:
-    """The text of @main; `lines` bind %0, %1, ..., and the last one is the result."""
+    """The text of @main: `lines` bind %0, %1, ..., and the last line is the result."""
     *bound, result = lines
     body = [f"  %{n} = {line};\n" for n, line in enumerate(bound)]
     return f"def @main({parameters}) {{\n{''.join(body)}  {result}\n}}"
 
 
 def called_op(finding: Finding) -> str | None:
-    """The operator of the call that a finding points at; None for other nodes."""
+    """The operator of the call that a finding refers to; None for other nodes."""
     node = finding.node
     if isinstance(node, relay.Call) and isinstance(node.op, relay.Op):
         return node.op.name
@@ -61,7 +61,7 @@ class RuleChecks:
                 metafunc.parametrize(name, samples, ids=map(str, range(len(samples))))
 
     def found_in(self, text: str) -> list[Finding]:
-        """The findings of this rule alone."""
+        """The findings of this rule only."""
         return list(lint(read(text), rules=[self.rule.code]))
 
     def only_finding(self, text: str) -> Finding:
@@ -74,11 +74,11 @@ class RuleChecks:
         (found,) = lint(read(sample.text), sample.passes, sample.backend).by_code(self.rule.code)
         return found
 
-    def test_a_valid_sample_has_no_findings(self, valid: Sample) -> None:
-        """Of any rule, not only of this one."""
+    def test_valid_sample_has_no_findings(self, valid: Sample) -> None:
+        """No rule may report a valid sample."""
         assert list(lint(read(valid.text), valid.passes, valid.backend)) == []
 
-    def test_an_invalid_sample_is_found_at_its_place(self, invalid: Sample) -> None:
+    def test_invalid_sample_is_reported_at_its_operator(self, invalid: Sample) -> None:
         found = lint(read(invalid.text), invalid.passes, invalid.backend).by_code(self.rule.code)
         assert found
         if invalid.points_at:
@@ -88,7 +88,7 @@ class RuleChecks:
         assert all(f.message and f.what_to_do for f in found)
         assert all(f.function is not None for f in found if f.node is not None)
 
-    def test_the_rule_has_a_page_and_samples(self) -> None:
+    def test_rule_has_a_page_and_samples(self) -> None:
         assert re.fullmatch(r"BYL\d{3}", self.rule.code)
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", self.rule.name)
         page = self.rule.__doc__ or ""

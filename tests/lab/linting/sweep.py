@@ -1,10 +1,8 @@
 """`make mutants`: every mutant of the corpus and of random modules, here and in a real TVM 0.16.
 
-    python -m tests.lab.linting.sweep [--random N] [--seed N] [--no-oracle]
-
-It ends with status 1 if the linter misses a mutant that goes wrong, or has a finding in a valid
-module. The oracle is asked about the mutants that go well here; it is left out, with a word, where
-it is not installed.
+python -m tests.lab.linting.sweep [--random N] [--seed N] [--no-oracle] exits with status 1 if the
+linter misses a mutant with a fault, or has a finding in a valid module. The oracle checks the
+mutants without a fault here; if it is not installed, the sweep says so and continues.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ Job = str | int
 
 @dataclass
 class Result:
-    """What was found for one valid module: counts, and the reports of what is wrong."""
+    """The outcome for one valid module: counts, and reports of failures."""
 
     tally: Counter[str] = field(default_factory=Counter)
     reports: list[str] = field(default_factory=list)
@@ -59,7 +57,7 @@ class Result:
 
 
 def examine(job: Job, with_oracle: bool = False) -> Result:
-    """Every mutant of one module; nothing for a random module that is not valid."""
+    """Examines every mutant of one module; skips a random module that is not valid."""
     result = Result()
     mod = module_of(job)
     if not is_valid(mod):
@@ -97,14 +95,14 @@ def _oracle() -> Oracle:
 
 
 def fault_in_oracle(mutant: Mutant) -> str:
-    """What goes wrong with a mutant in TVM; empty if nothing."""
+    """The fault of a mutant in TVM; empty if there is none."""
     text = mutant.mod.astext(for_tvm=True)
     inputs = inputs_of(mutant.origin)
     for steps in (ALONE, MERGED):
         last = _oracle().run(text, list(steps), timeout=ORACLE_SECONDS)[-1]
         if last.error is not None:
             if last.step < 0:
-                return ""  # TVM does not read it: no question of annotations
+                return ""  # TVM cannot parse it, for reasons other than annotations
             return f"TVM: {last.error.kind}: {last.error.message[:100]}"
         if inputs is None:
             continue
@@ -119,7 +117,7 @@ def fault_in_oracle(mutant: Mutant) -> str:
 
 
 def sweep(jobs: list[Job], with_oracle: bool) -> Result:
-    """All jobs, in one process for each core."""
+    """Runs all jobs, in one process per core."""
     total = Result()
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         for part in pool.imap_unordered(_examined, [(j, with_oracle) for j in jobs]):
@@ -136,7 +134,7 @@ def _examined(question: tuple[Job, bool]) -> Result:
 
 def _jobs(count: int, seed: int) -> Iterator[Job]:
     by_size = sorted(corpus().items(), key=lambda item: -len(str(item[1])))
-    yield from (name for name, _ in by_size)  # the longest first, so that the cores end together
+    yield from (name for name, _ in by_size)  # the longest first, so that all cores finish together
     yield from range(seed, seed + count)
 
 

@@ -1,4 +1,4 @@
-"""Comments of a text in the text of the module after a change."""
+"""Comments of a Relay text are kept when the module is changed and printed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_comment_is_lost_and_the_module_is_the_same(
         assert made.count(word) == [comment for _, comment in placed].count(word)
 
 
-def test_a_comment_stays_with_its_line() -> None:
+def test_comment_stays_with_its_line() -> None:
     before = chain(["exp", "tanh"]).replace("  tanh", "  // the last\n  tanh")
     before = before.replace("exp(%x)", "exp(%x) /* ty=Tensor[(2), float32] */", 1)
     before = before.replace(";\n", ";  // the first\n", 1)
@@ -49,12 +49,13 @@ def test_a_comment_stays_with_its_line() -> None:
     assert "  // the last\n  tanh(" in made
 
 
-def test_without_comments_nothing_changes() -> None:
+def test_text_without_comments_is_unchanged() -> None:
     assert with_comments(chain(["exp"]), chain(["tanh"])) == chain(["tanh"])
 
 
-def test_metadata_is_no_text() -> None:
-    """Comments behind the code go before the metadata, in which nothing looks like a comment."""
+def test_comments_are_placed_before_the_metadata() -> None:
+    """Comments after the code are placed before the metadata, in which no text is taken for a
+    comment."""
     constant = relay.add(relay.var("x", shape=(2,)), relay.const([1.0, 2.0]))
     text = relay.IRModule.from_expr(constant).astext()
     assert "#[metadata]" in text

@@ -1,4 +1,4 @@
-"""Covering of patterns: what is said to be always taken is never left to the second pattern."""
+"""Covering of patterns: a pattern reported as shadowed never matches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNARY, BINARY = ("tanh", "nn.relu", "exp"), ("subtract", "maximum")
 
 @st.composite
 def tree(draw: st.DrawFn, depth: int = 3) -> object:
-    """A pattern as data: a word for a leaf, or an operator with its operands."""
+    """A pattern as data: a string for a leaf, or an operator with its operands."""
     if depth == 0 or draw(st.booleans()):
         return draw(st.sampled_from(["any", "constant", "variable"]))
     if draw(st.booleans()):
@@ -37,7 +37,7 @@ def pattern(data: object) -> DFPattern:
 
 
 def witness(data: object) -> Expr:
-    """An expression that the pattern matches; a leaf that may be anything is a call."""
+    """An expression that the pattern matches; a wildcard leaf becomes a call."""
     if isinstance(data, tuple):
         return Call(Op.get(data[0]), [witness(d) for d in data[1:]])
     if data == "constant":
@@ -58,7 +58,7 @@ def composites(body: Expr, table: list[tuple[str, DFPattern]]) -> list[str]:
 
 @settings(max_examples=some(150))
 @given(calls, calls)
-def test_a_shadowed_pattern_never_matches(first: object, second: object) -> None:
+def test_shadowed_pattern_never_matches(first: object, second: object) -> None:
     body = witness(second)
     assert "t.second" in composites(body, [("t.second", pattern(second))])
     table = [("t.first", pattern(first)), ("t.second", pattern(second))]
@@ -68,7 +68,7 @@ def test_a_shadowed_pattern_never_matches(first: object, second: object) -> None
 
 
 @given(calls)
-def test_a_pattern_covers_itself_and_what_is_more_particular(data: object) -> None:
+def test_pattern_covers_itself_and_more_specific_ones(data: object) -> None:
     assert covers(pattern(data), pattern(data))
     assert covers(wildcard(), pattern(data))
     assert not covers(pattern(data), wildcard())
@@ -77,7 +77,7 @@ def test_a_pattern_covers_itself_and_what_is_more_particular(data: object) -> No
     assert not always_takes_part(longer, pattern(data))
 
 
-def test_attributes_and_alternatives() -> None:
+def test_covering_compares_attributes_and_alternatives() -> None:
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
     grouped = is_op("nn.conv2d")(wildcard(), wildcard()).has_attr({"groups": 4})
     assert covers(conv, grouped) and not covers(grouped, conv)

@@ -1,4 +1,4 @@
-"""`fix` and `finding.fix`: shown, applied, undone, and offered only where they are proved."""
+"""`fix` and `finding.fix`: shown, applied, undone, and offered only if verified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def module(text: str) -> IRModule:
     return InferType()(relay.parse(text))
 
 
-def test_a_fix_is_shown_as_a_diff_applied_and_undone() -> None:
+def test_fix_is_shown_as_a_diff_applied_and_undone() -> None:
     mod = module(main(begin("%x"), "nn.relu(%0)"))
     made = fix(mod)
     assert made and made.steps == ('put compiler_end(..., "A") on nn.relu',)
@@ -40,7 +40,7 @@ def test_a_fix_is_shown_as_a_diff_applied_and_undone() -> None:
     assert "text/html" in made._repr_mimebundle_() and "text/plain" in made._repr_mimebundle_()
 
 
-def test_a_module_without_faults_needs_no_fix() -> None:
+def test_module_without_faults_needs_no_fix() -> None:
     made = fix(module(main(begin("%x"), "nn.relu(%0)", end("%1"))))
     assert not made and made.left == ()
     assert str(made) == (
@@ -58,9 +58,9 @@ TUPLE = main(
 )
 
 
-def test_fix_asks_the_rules_that_lint_asked() -> None:
-    """What `lint(mod, backend=...)` reports, `fix(mod, backend=...)` repairs, and `fix(mod)` says
-    that the back end reports it."""
+def test_fix_uses_the_rules_of_the_given_back_end() -> None:
+    """`fix(mod, backend=...)` repairs the findings of `lint(mod, backend=...)`; `fix(mod)` says
+    that the back end reports them."""
     mod = module(TUPLE)
     assert lint(mod, backend="dnnl").by_code("BYL027")
     made = fix(mod, backend="dnnl")
@@ -77,7 +77,7 @@ def test_fix_reports_pipeline_findings_as_left() -> None:
     assert not made and [f.code for f in made.left] == ["BYL022"]
 
 
-def test_hints_are_named_where_nothing_is_to_be_fixed() -> None:
+def test_hints_are_named_if_nothing_is_to_be_fixed() -> None:
     mod = module(main(begin("%x", "dnnl"), "nn.relu(%0)", end("%1", "dnnl")))
     (hint,) = lint(mod, backend="dnnl")
     made = fix(mod, backend="dnnl")
@@ -85,7 +85,7 @@ def test_hints_are_named_where_nothing_is_to_be_fixed() -> None:
     assert hint.message in str(made) and "reports no errors and no warnings" in str(made)
 
 
-def test_each_finding_has_its_own_fix() -> None:
+def test_each_finding_has_a_separate_fix() -> None:
     text = main(begin("%x"), "nn.relu(%0)", end("%1", "B"))
     (found,) = lint(module(text))
     assert found.fix is not None and len(found.fixes) >= 2
@@ -97,7 +97,7 @@ def test_each_finding_has_its_own_fix() -> None:
 
 
 def test_unproved_fix_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proposal that changes what the module computes is dropped."""
+    """A proposal that changes the module's results is dropped."""
     mod = module(main(begin("%x"), "nn.relu(%0)"))
     other = module(main(begin("%x"), "tanh(%0)", end("%1")))
     monkeypatch.setattr(fixing, "_made", lambda *_: other)
@@ -106,8 +106,8 @@ def test_unproved_fix_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lint(mod)[0].fix is None
 
 
-def test_folding_that_moves_numbers_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other operators need equal numbers, for every input that is tried."""
+def test_folding_that_changes_numbers_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other operators need equal numbers, for every tested input."""
     mod = module(main(begin("%x"), "nn.relu(%0)"))
     lines = (begin("%x"), begin("1.001f"), "nn.relu(%0)", "multiply(%2, %1)", end("%3"))
     almost = module(main(*lines))
@@ -116,14 +116,14 @@ def test_folding_that_moves_numbers_is_not_proved(monkeypatch: pytest.MonkeyPatc
     assert not fix(mod)
 
 
-def test_the_first_thread_is_one_call() -> None:
+def test_fix_of_the_first_thread_is_one_begin() -> None:
     case = cases.get("nested-partition")
     made = fix(case.module())
     assert structural_equal(made.apply(), case.fixed())
     assert made.steps == ('put compiler_begin(..., "dnnl") on argument 0 of nn.conv2d',)
 
 
-def test_the_second_thread_is_an_order_of_passes() -> None:
+def test_fix_of_the_second_thread_is_an_order_of_passes() -> None:
     case = cases.get("batch-norm")
     made = fix(case.module())
     assert structural_equal(made.apply(), case.fixed())
@@ -148,7 +148,7 @@ def _operators(mod: IRModule) -> set[str]:
     return {n.name for n in nodes if isinstance(n, relay.Op)}
 
 
-def test_the_leftover_multiply_goes_when_the_weight_is_bound() -> None:
+def test_leftover_multiply_is_removed_by_binding_the_weight() -> None:
     mod, params = _second_thread()
     assert [f.code for f in lint(mod)] == ["BYL025"]
     assert "multiply" in _operators(mod)
@@ -161,7 +161,7 @@ def test_the_leftover_multiply_goes_when_the_weight_is_bound() -> None:
         fix(mod, {"W": params["w"]})
 
 
-def test_the_fourth_thread_has_the_default_and_the_graph_form() -> None:
+def test_fix_of_the_fourth_thread_converts_to_graph_normal_form() -> None:
     mod = cases.get("let-bound-calls").module()
     found = lint(mod)
     assert {f.code for f in found} == {"BYL004"}
@@ -175,8 +175,8 @@ def test_the_fourth_thread_has_the_default_and_the_graph_form() -> None:
     assert structural_equal(InferType()(edits.without_annotations(graph)), plain)
 
 
-def test_a_network_annotated_too_early_is_one_finding_with_its_fix() -> None:
-    """Annotate, then SimplifyInference: 27 batch norms, one cause."""
+def test_network_annotated_too_early_has_one_finding_with_its_fix() -> None:
+    """SimplifyInference runs after annotation: 27 batch norms, one cause."""
     mod, params = relay.testing.mobilenet.get_workload(image_shape=(3, 32, 32))
     mod["main"] = bind_params_by_name(mod["main"], params)
     early = MergeCompilerRegions()(AnnotateTarget("dnnl")(InferType()(mod)))
@@ -193,7 +193,7 @@ def test_fix_of_something_else_than_a_module_raises_argument_error() -> None:
         fix("def @main() {}")  # type: ignore[arg-type]
 
 
-def test_a_fix_that_leaves_the_operator_in_its_region_is_preferred() -> None:
+def test_fix_that_keeps_the_operator_in_its_region_is_preferred() -> None:
     x, y = (relay.var(name, shape=(2, 2)) for name in "xy")
     pair = relay.annotation.compiler_begin(relay.Tuple([x, y]), "dnnl")
     joined = relay.annotation.compiler_end(relay.concatenate(pair, axis=0), "dnnl")

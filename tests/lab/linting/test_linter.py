@@ -1,4 +1,4 @@
-"""The linter on the catalogue of annotations, and the selection of rules."""
+"""The linter on the catalogue of annotated modules, and the selection of rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.transform import InferType, PartitionGraph
 CATALOGUE = Path(__file__).parents[2] / "parity" / "cases" / "annotations"
 
 
-def test_rules_are_found_in_order_of_their_codes() -> None:
+def test_rules_are_listed_in_the_order_of_their_codes() -> None:
     codes = [rule.code for rule in all_rules()]
     assert len(codes) >= 10
     assert codes == sorted(codes)
@@ -31,14 +31,13 @@ def _catalogue(prefix: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("path", _catalogue("G"), ids=lambda p: p.stem)
-def test_well_formed_annotations_are_clean(path: Path) -> None:
-    expected = ["BYL024"] if path.stem == "G13" else []  # a region of constants alone: a warning
+def test_well_formed_annotations_have_no_finding(path: Path) -> None:
+    expected = ["BYL024"] if path.stem == "G13" else []  # a region of constants only: a warning
     assert [f.code for f in lint(relay.parse_file(path))] == expected
 
 
 @pytest.mark.parametrize("path", _catalogue("M"), ids=lambda p: p.stem)
-def test_the_linter_finds_what_partitioning_rejects(path: Path) -> None:
-    """If PartitionGraph fails there is a finding, and the linter itself never fails."""
+def test_modules_that_partitioning_rejects_have_an_error_finding(path: Path) -> None:
     mod = relay.parse_file(path)
     found = lint(mod)
     try:
@@ -61,7 +60,7 @@ def _samples() -> list[Any]:
 
 
 @pytest.mark.parametrize("text", _samples())
-def test_annotations_of_default_which_partitioning_removes_are_no_errors(text: str) -> None:
+def test_default_annotations_that_partitioning_removes_are_no_errors(text: str) -> None:
     mod = relay.parse(re.sub(r'compiler="\w*"', 'compiler="default"', text))
     found = lint(mod)
     try:
@@ -71,6 +70,6 @@ def test_annotations_of_default_which_partitioning_removes_are_no_errors(text: s
     assert not found.errors or lint(made).errors
 
 
-def test_an_unknown_rule_is_named_in_the_error() -> None:
+def test_unknown_rule_is_named_in_the_error() -> None:
     with pytest.raises(UnknownNameError, match="no lint rule is called 'BYL999'; did you mean"):
         lint(IRModule(), rules=["BYL999"])

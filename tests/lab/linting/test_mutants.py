@@ -1,6 +1,6 @@
-"""Mutants of valid modules: what breaks is found near its edge, and what is found can be fixed.
+"""Mutants of valid modules: each fault is found near its edge, and its fix is verified.
 
-A part of `make mutants`, small enough for every run.
+A part of `make mutants` that is small enough for every run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _small() -> list[str]:
 
 
 @pytest.mark.slow
-def test_mutants_of_the_corpus_are_found() -> None:
+def test_faults_in_mutants_of_the_corpus_are_found() -> None:
     for name in _small()[:: PARTS * ONE_IN]:
         result = examine(name)
         assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
@@ -36,12 +36,12 @@ def test_mutants_of_the_corpus_are_found() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_mutants_of_random_modules_are_found(seed: int) -> None:
+def test_faults_in_mutants_of_random_modules_are_found(seed: int) -> None:
     result = examine(seed)
     assert not result.reports, "\n".join(result.reports)
 
 
-def test_the_sweep_notices_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_reports_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the linter every mutant with a fault is a miss."""
     monkeypatch.setattr("tests.lab.linting.mutants.lint", lambda mod: lint(mod, rules=["BYL009"]))
     result = examine("case nested-partition")
@@ -66,8 +66,8 @@ def _deletions(modules: list[str]) -> list[Mutant]:
 
 
 @pytest.mark.slow
-def test_deleted_annotations_come_back() -> None:
-    """At least 95 of 100, structurally equal to the module from which one was deleted."""
+def test_deleted_annotations_are_restored() -> None:
+    """For at least 95 of 100 mutants the fix is structurally equal to the original module."""
     deleted = _deletions(_small()[1 :: PARTS // 2])
     lost = [m for m in deleted if not _is_restored(m)]
     assert len(deleted) >= 100
@@ -75,7 +75,7 @@ def test_deleted_annotations_come_back() -> None:
 
 
 @pytest.mark.slow
-def test_deleted_annotations_come_back_in_random_modules() -> None:
+def test_deleted_annotations_are_restored_in_random_modules() -> None:
     modules = [m for m in map(random_module, range(some(100))) if is_valid(m)]
     deleted = [m for mod in modules for m in mutants(mod) if m.kind == "delete" and m.fault]
     deleted += _deletions(_small()[::ONE_IN])

@@ -1,4 +1,4 @@
-"""Real pipelines: no stage of them has a finding, before or after, whatever the linter knows."""
+"""Real pipelines: no stage has a finding, with any information given to the linter."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _bound(made: tuple[IRModule, dict[str, object]]) -> IRModule:
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_no_stage_has_a_finding(name: str, pipeline: str) -> None:
+def test_no_stage_of_a_network_has_a_finding(name: str, pipeline: str) -> None:
     _check(_bound(NETWORKS[name]()), pipeline)
 
 
@@ -63,15 +63,14 @@ def test_no_stage_of_a_large_network_has_a_finding(name: str, pipeline: str) -> 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("name", ["mobilenet"])
-def test_parameters_without_values_are_no_fault(name: str, pipeline: str) -> None:
+def test_parameters_without_values_have_no_finding(name: str, pipeline: str) -> None:
     mod, _ = NETWORKS[name]()
     recorded = trace(mod, pipeline)
     assert [f for stage in recorded.stages for f in stage.findings_after] == []
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_passes_still_to_run_are_no_fault_either(name: str) -> None:
-    """Each stage, with the passes that come after it."""
+def test_stage_has_no_finding_with_its_remaining_passes(name: str) -> None:
     passes = named_pipeline("dnnl")
     mod = InferType()(_bound(NETWORKS[name]()))
     with PassContext(opt_level=3):

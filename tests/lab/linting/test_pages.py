@@ -1,4 +1,4 @@
-"""The pages of the rules, and docs/rules.md, which is generated from them."""
+"""The pages of the lint rules, and docs/rules.md, which is generated from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "rules.md"
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
-def test_a_page_has_what_why_how_an_example_and_a_source(rule: LintRule) -> None:
+def test_page_has_description_reason_fix_example_and_source(rule: LintRule) -> None:
     text = page(rule)
     assert text.startswith(f"## {rule.code} {rule.name}\n\nSeverity: {rule.severity}. Fix: ")
     for heading in ("Why is this bad?", "What to do instead", "Example", "References"):
@@ -22,13 +22,13 @@ def test_a_page_has_what_why_how_an_example_and_a_source(rule: LintRule) -> None
     assert ("Fixed:" in text) is ("proved before it is offered" in text)
 
 
-def test_a_page_says_what_the_linter_was_told() -> None:
+def test_page_states_the_pipeline_or_back_end_of_its_sample() -> None:
     assert "Reported, with the pipeline MergeComposite:" in page(get_rule("shadowed-pattern"))
     assert "Reported, with the back end `dnnl`:" in page(get_rule("small-region"))
     assert "Not reported, with the pipeline `dnnl`:" in page(get_rule("skipped-pass"))
 
 
-def test_the_documentation_is_up_to_date() -> None:
+def test_generated_documentation_is_up_to_date() -> None:
     assert DOCS.read_text(encoding="utf-8") == all_pages(), "run make generate"
 
 

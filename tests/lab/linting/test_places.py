@@ -1,4 +1,4 @@
-"""Findings stand at the edge that is wrong, and one fault is one finding."""
+"""Findings refer to the wrong edge, and one fault gives one finding."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def places(text: str) -> list[tuple[str, str | None, int | None]]:
     return [(f.code, called_op(f), f.argument) for f in lint(relay.parse(text))]
 
 
-def test_the_begin_that_is_missing_is_that_of_the_region_and_not_above() -> None:
-    """relu's region has no begin; tanh, which is left outside, is not meant to be in it."""
+def test_missing_begin_is_reported_at_the_region_and_not_before_it() -> None:
+    """relu's region has no begin; tanh before it is not part of the region."""
     lines = (begin("%x"), "nn.relu(%0)", end("%1"), "tanh(%2)", "nn.relu(%3)", end("%4"))
     assert places(main(*lines)) == [("BYL001", "nn.relu", 0)]
     (found,) = lint(relay.parse(main(*lines)))
     assert found.place == "%4 = nn.relu(%3);"
 
 
-def test_a_missing_end_does_not_report_the_call_after_the_branch_as_well() -> None:
+def test_missing_end_does_not_report_the_next_call_as_well() -> None:
     lines = (begin("%x"), "nn.relu(%0)", end("%1"), "exp(%1)", "add(%2, %3)")
     assert places(main(*lines)) == [("BYL002", "exp", None)]
     lines = (begin("%x"), "nn.relu(%0)", "exp(%1)", "abs(%2)", begin("%x"), "tanh(%4)", end("%5"))
@@ -31,8 +31,8 @@ def test_a_missing_end_does_not_report_the_call_after_the_branch_as_well() -> No
     assert [code for code, _, _ in found] == ["BYL002"]
 
 
-def test_an_open_region_hides_the_calls_that_it_pulled_in() -> None:
-    """add would lack a begin only because the open branch pulls it into the region."""
+def test_open_region_hides_findings_of_calls_that_it_includes() -> None:
+    """add would lack a begin only because the open branch includes it in the region."""
     lines = (begin("%x"), "nn.relu(%0)", "add(%1, %x)")
     (found,) = lint(relay.parse(main(*lines)))
     assert found.code == "BYL002" and [c.code for c in found.consequences] in ([], ["BYL001"])
@@ -52,15 +52,16 @@ def @main(%x: {TENSOR}, %c: bool) {{
 }}"""
 
 
-def test_an_if_between_two_regions_is_no_finding_where_merging_sees_it() -> None:
-    """AnnotateTarget gives an `if` no annotations; MergeCompilerRegions looks through it."""
+def test_if_between_two_regions_has_no_finding_if_merging_traverses_it() -> None:
+    """AnnotateTarget does not annotate an `if`; MergeCompilerRegions traverses it."""
     mod = AnnotateTarget("dnnl")(InferType()(relay.parse(DIAMOND)))
     assert not lint(mod, ["MergeCompilerRegions", PartitionGraph()])
     PartitionGraph()(mod)
 
 
-def test_an_if_that_merging_does_not_see_is_reported() -> None:
-    """Where nothing of the branches is of another compiler, merging joins the regions around."""
+def test_if_that_merging_does_not_traverse_is_reported() -> None:
+    """If the branches have no region of another compiler, merging joins the regions around the
+    `if`."""
     mod = AnnotateTarget("dnnl")(InferType()(relay.parse(DIAMOND.replace("erf", "tanh"))))
     with pytest.raises(PartitionError, match="depends on its own result"):
         PartitionGraph()(MergeCompilerRegions()(mod))
@@ -69,7 +70,7 @@ def test_an_if_that_merging_does_not_see_is_reported() -> None:
     assert not lint(mod, [PartitionGraph()])
 
 
-def test_an_operator_between_joined_regions_is_reported_before_they_are_joined() -> None:
+def test_operator_between_joined_regions_is_reported_before_they_are_joined() -> None:
     lines = (begin("%x"), "nn.relu(%0)", end("%1"), "erf(%2)", begin("%2"), begin("%3"))
     text = main(*lines, "add(%4, %5)", end("%6"))
     assert places(text) == [("BYL013", "erf", None)]
@@ -77,7 +78,7 @@ def test_an_operator_between_joined_regions_is_reported_before_they_are_joined()
     assert list(without_merging) == []
 
 
-def test_default_regions_as_tvm_accepts_them_are_no_finding() -> None:
+def test_default_regions_that_tvm_accepts_have_no_finding() -> None:
     default = "default"
     closed = (begin("%x", default), "nn.relu(%0)", end("%1", default))
     for lines in (closed, closed[:2], (*closed, begin("%2"), "abs(%3)", end("%4"))):

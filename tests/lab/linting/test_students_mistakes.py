@@ -1,4 +1,4 @@
-"""Mistakes that students make: each gets one message that says what to do."""
+"""Typical mistakes of students: each gets one message with advice."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Table = list[tuple[Any, ...]]
 
 @pytest.fixture
 def table() -> Iterator[Callable[[Table], Sequence[passes.Pass]]]:
-    """Registers a back end of this table; gives the passes of its pipeline."""
+    """Registers a back end with this table; returns the passes of its pipeline."""
 
     def register(entries: Table) -> Sequence[passes.Pass]:
         backends.register(TOY, patterns=entries)
@@ -88,7 +88,7 @@ class TestMisspelt:
         with pytest.raises(ByocLabError, match="'FoldConstants'; did you mean 'FoldConstant'"):
             wrong()
 
-    def test_pass_as_an_attribute(self) -> None:
+    def test_misspelt_pass_attribute_gets_the_nearest_name(self) -> None:
         with pytest.raises(AttributeError, match="'FoldConstants'; did you mean 'FoldConstant'"):
             passes.FoldConstants  # type: ignore[attr-defined]  # noqa: B018
 
@@ -122,7 +122,9 @@ SWAPPED: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "message"), SWAPPED, ids=[message for _, message in SWAPPED])
-def test_arguments_swapped(wrong: Callable[[], object], message: str) -> None:
+def test_swapped_arguments_are_named_in_the_error(
+    wrong: Callable[[], object], message: str
+) -> None:
     with pytest.raises(ByocLabError, match=message):
         wrong()
 
@@ -158,7 +160,7 @@ class TestPrintedText:
             ("%7", "nn.relu", 0),
         ],
     )
-    def test_one_message_names_the_edge(
+    def test_missing_begin_in_edited_text_gives_one_message_with_the_edge(
         self, annotated: IRModule, argument: str, op: str, position: int
     ) -> None:
         text = _without_begin(annotated.astext(), argument)
@@ -170,14 +172,14 @@ class TestPrintedText:
 
 
 def _without_begin(text: str, argument: str) -> str:
-    """The text without the line of an argument's begin, the argument in place of it."""
+    """The text without the line of an argument's begin, with the argument in its place."""
     line = rf"  (%\d+) = annotation\.compiler_begin\({re.escape(argument)}[ ,].*;\n"
     found = re.search(line, text)
     assert found is not None, f"no begin of {argument} in\n{text}"
     return re.sub(rf"{re.escape(found[1])}\b", argument, text.replace(found[0], ""))
 
 
-def test_a_pattern_for_bias_on_a_module_with_batch_norm(
+def test_bias_pattern_on_a_module_with_batch_norm_suggests_folding(
     table: Callable[[Table], Sequence[passes.Pass]],
 ) -> None:
     ones = relay.const(np.ones(4, "float32"))
@@ -191,7 +193,9 @@ def test_a_pattern_for_bias_on_a_module_with_batch_norm(
     assert causes == {"needs-pass"}
 
 
-def test_a_residual_taken_for_a_bias(table: Callable[[Table], Sequence[passes.Pass]]) -> None:
+def test_residual_matched_as_a_bias_is_reported(
+    table: Callable[[Table], Sequence[passes.Pass]],
+) -> None:
     y = relay.var("y", shape=(1, 4, 8, 8))
     mod = module(relay.nn.relu(relay.add(conv(), y)), y)
     loose = is_op("nn.relu")(is_op("add")(CONV, wildcard()))
@@ -203,7 +207,7 @@ def test_a_residual_taken_for_a_bias(table: Callable[[Table], Sequence[passes.Pa
     assert right.findings == []
 
 
-def test_a_reversed_add_that_crashes_a_check(
+def test_check_that_crashes_on_a_reversed_add_is_reported(
     table: Callable[[Table], Sequence[passes.Pass]],
 ) -> None:
     bias = relay.const(np.ones((4, 1, 1), "float32"))

@@ -1,4 +1,4 @@
-"""Findings that are left out: by rule, by line, by node, and by comments in the text."""
+"""Suppression of findings: by rule, by line, by node, and by comments in the text."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def codes(text: str, ignore: object = ()) -> list[str]:
     return [f.code for f in lint(relay.parse(text, "net.relay"), ignore=ignore)]  # type: ignore[arg-type]
 
 
-def test_nothing_is_left_out_by_itself() -> None:
+def test_nothing_is_suppressed_by_default() -> None:
     assert codes(TEXT) == ["BYL001", "BYL002"]
 
 
 @pytest.mark.parametrize("rule", ["BYL001", "missing-begin", ["BYL001"], {"missing-begin"}])
-def test_a_rule_is_left_out_by_code_or_name(rule: object) -> None:
+def test_rule_is_suppressed_by_code_or_name(rule: object) -> None:
     assert codes(TEXT, rule) == ["BYL002"]
 
 
-def test_a_line_is_left_out() -> None:
+def test_line_is_suppressed() -> None:
     assert codes(TEXT, "net.relay:3") == ["BYL002"]
     assert codes(TEXT, ["net.relay:3", "net.relay:6"]) == []
     assert codes(TEXT, "other.relay:3") == ["BYL001", "BYL002"]
 
 
-def test_a_node_and_a_span_are_left_out() -> None:
+def test_node_and_span_are_suppressed() -> None:
     mod = relay.parse(TEXT, "net.relay")
     first, second = lint(mod)
     assert first.node is not None and second.span is not None

@@ -1,4 +1,4 @@
-"""Small random inputs of a module, and what it computes of them (NumPy reference)."""
+"""Small random inputs of a module, and its results (NumPy reference)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.run.reference import evaluate
 
 
 def inputs_of(mod: IRModule) -> list[np.ndarray] | None:
-    """Small random inputs of @main, positive ones; None where it takes something else or much."""
+    """Small positive random inputs of @main; None if it takes other types or large tensors."""
     random = np.random.RandomState(0)
     arrays = []
     for p in mod["main"].params:

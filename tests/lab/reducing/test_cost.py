@@ -1,6 +1,6 @@
-"""The cost of `reduce`: calls of the predicate, and the operators of the modules it is asked about.
+"""The cost of `reduce`: predicate calls, and the total size of the modules that it tests.
 
-A call costs time in proportion to the operators of its module, so their sum is the cost.
+A call takes time in proportion to the number of operators in its module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGE = 5_000
 
 
 class Counted:
-    """A predicate that counts its calls, and the operators that it was asked about."""
+    """A predicate that counts its calls, and the operators in the tested modules."""
 
     def __init__(self, holds: Callable[[IRModule], bool]):
         self.holds, self.calls, self.operators = holds, 0, 0
@@ -32,7 +32,7 @@ class Counted:
 
 
 @pytest.mark.slow
-def test_one_finding_in_5000_operators_costs_two_searches_by_halving() -> None:
+def test_one_finding_in_5000_operators_costs_two_binary_searches() -> None:
     x = relay.var("x", shape=(2, 4))
     out: relay.Expr = x
     for n in range(LARGE):
@@ -58,7 +58,7 @@ def test_two_operators_far_apart_are_found_in_few_calls(places: tuple[int, int])
 
 
 @pytest.mark.slow
-def test_the_cost_grows_nearly_linearly() -> None:
+def test_cost_of_reduce_grows_nearly_linearly() -> None:
     def cost(length: int) -> int:
         counted = Counted(tanh_then_sigmoid)
         byoc_lab.reduce(chain(length, {length // 3: "tanh", 3 * length // 4: "sigmoid"}), counted)
@@ -68,8 +68,8 @@ def test_the_cost_grows_nearly_linearly() -> None:
 
 
 @pytest.mark.slow
-def test_branches_that_meet_again_are_cut_in_chunks() -> None:
-    """A network of 1,000 blocks, each with two branches; two operators in different branches."""
+def test_branches_that_join_again_are_removed_in_chunks() -> None:
+    """1,000 blocks with two branches each; the two wanted operators are in different branches."""
     x = relay.var("x", shape=(2, 4))
     out: relay.Expr = x
     for n in range(1_000):

@@ -1,4 +1,4 @@
-"""Predicates with names: each kind, its forms, and what is refused."""
+"""Named predicates of `reduce`: each kind, its forms, and invalid ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_finding_predicate_takes_code_or_name_and_a_back_end() -> None:
     assert not predicate_named("finding:BYL002", target="dnnl", pipeline="dnnl")(clean)
 
 
-def test_an_error_of_the_passes_by_its_text_and_by_the_name_of_its_message(mine: str) -> None:
+def test_error_predicate_takes_a_text_or_the_name_of_a_message(mine: str) -> None:
     @module_pass(opt_level=0, name="refusing")
     def refusing(mod: IRModule, context: object) -> IRModule:
         if "tanh" in operators(mod):
@@ -62,7 +62,7 @@ def test_an_error_of_the_passes_by_its_text_and_by_the_name_of_its_message(mine:
     assert operators(found.module) == ["tanh"]
 
 
-def test_a_text_of_an_error_may_have_any_words() -> None:
+def test_error_predicate_takes_a_text_with_any_words() -> None:
     for text in ("error:failed on nothing", "crash:failed on nothing"):
         asked = predicate_named(text, target="ccompiler")
         assert asked.what == "failed on nothing" and asked.backend == "ccompiler"
@@ -70,7 +70,7 @@ def test_a_text_of_an_error_may_have_any_words() -> None:
     assert asked.subject == "no-pattern" and asked.backend == "ccompiler"
 
 
-def test_an_error_of_one_pass_on_an_annotated_module() -> None:
+def test_error_predicate_of_one_pass_reduces_an_annotated_module() -> None:
     mod = nested_partition.annotate(nested_partition.network(), begins_on_conv_data=False)
     error = byoc_lab.trace(mod, ["PartitionGraph"]).error
     assert "free variables" in str(error)
@@ -109,7 +109,7 @@ def test_cause_predicate_takes_a_back_end() -> None:
         assert predicate_named(f"cause:{cause} on ccompiler")(mod) == (cause in causes)
 
 
-def test_wrong_numbers_name_their_back_end(mine: str) -> None:
+def test_wrong_predicate_takes_a_back_end(mine: str) -> None:
     byoc_lab.backends.register(
         mine, supports=["abs"], codegen=lambda function, symbol: PythonRegion(lambda x: x)
     )
@@ -117,7 +117,7 @@ def test_wrong_numbers_name_their_back_end(mine: str) -> None:
     assert asked(relu("abs")) and not asked(relu("tanh")) and asked.target == mine
 
 
-def test_the_pass_that_changes_the_numbers(mine: str) -> None:
+def test_bisect_predicate_takes_the_pass_that_changes_the_numbers(mine: str) -> None:
     fault = planted(FAULTS["clip 6 to 5.9"], 0)
     faulty = module_pass(lambda mod, context: fault(mod), opt_level=0, name="faulty")
     byoc_lab.backends.register(mine, supports=["exp"], pipeline=lambda: [faulty])
@@ -128,7 +128,7 @@ def test_the_pass_that_changes_the_numbers(mine: str) -> None:
     assert not predicate_named("bisect:another", target=mine)(found.module)
 
 
-def test_it_says_how_it_is_made() -> None:
+def test_predicate_states_its_arguments() -> None:
     asked = predicate_named("finding:BYL002", target="dnnl", pipeline="dnnl")
     assert asked.arguments == "'finding:BYL002', target='dnnl', pipeline='dnnl'"
     assert asked.__name__ == "finding:BYL002 (target=dnnl, pipeline=dnnl)"
@@ -158,24 +158,24 @@ def test_invalid_predicate_raises_error_with_the_reason(
     assert isinstance(caught.value, ByocLabError)
 
 
-def test_an_unknown_pipeline_is_refused() -> None:
+def test_unknown_pipeline_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="nothing"):
         predicate_named("finding:BYL002", pipeline="nothing")
 
 
-def test_the_page_names_every_kind() -> None:
+def test_page_names_every_kind_of_predicate() -> None:
     page = Path(__file__).parents[3] / "docs" / "how-to" / "smallest-module.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
     assert {row.removeprefix("| `").partition(":")[0] for row in rows} == set(KINDS)
 
 
-def test_every_kind_is_in_a_test() -> None:
+def test_every_kind_of_predicate_has_a_test() -> None:
     assert set(KINDS) == {
         "finding", "error", "crash", "wrong", "bisect", "not-offloaded", "cause",
     }  # fmt: skip
 
 
-def test_pipeline_of_a_back_end_asks_about_that_back_end(mine: str) -> None:
+def test_predicate_uses_the_back_end_of_its_pipeline_by_default(mine: str) -> None:
     registry.register("mine", supports=["nn.relu"])
     asked = predicate_named("not-offloaded:nn.relu", pipeline="mine")
     assert asked.backend == "mine" and not asked(relu("nn.relu"))

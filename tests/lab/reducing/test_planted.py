@@ -1,7 +1,8 @@
-"""`reduce` finds planted faults: the result is at most twice the smallest module known for each.
+"""`reduce` on planted faults: the result has at most twice the operators of the smallest known
+module.
 
-The faults are in annotations (one of a valid module is removed), in passes (an operator is replaced
-by a wrong one), in checks of a back end (an operator is refused) and in kernels.
+Faults are planted in annotations (one of a valid module is removed), in passes (an operator is
+replaced), in checks of a back end (an operator is refused) and in kernels.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.lab.linting.random_annotated import random_module
 from tests.lab.reducing.networks import operators
 
 RULES = {rule.code: rule for rule in all_rules()}
-# Names of faults, and the operators of the smallest module with a difference.
+# Names of faults, with the number of operators in the smallest module that shows a difference.
 OF_PASSES = {
     "epsilon 1e-5 to 1e-3": 1, "batch norm without scale": 1, "batch norm without center": 1,
     "batch norm swaps gamma and beta": 1, "batch norm swaps mean and variance": 1,
@@ -44,7 +45,7 @@ OF_PASSES = {
 
 
 def removed_annotations() -> Iterator[tuple[IRModule, str]]:
-    """Modules in which an annotation is missing, with the code of an error of the linter."""
+    """Modules with a missing annotation, each with the code of the linter's error."""
     for seed in count():
         mod = random_module(seed)
         found = [n for n in post_order(mod["main"]) if is_annotation(n)]
@@ -73,7 +74,7 @@ def test_missing_annotation_is_reduced_to_few_operators(mod: IRModule, code: str
 
 
 def changes_numbers(fault: Fault) -> Callable[[IRModule], bool]:
-    """The predicate: a pass with a fault changes the outputs of a module."""
+    """The predicate that a pass with a fault changes the outputs of a module."""
     faulty = planted(fault, 0)
 
     def predicate(mod: IRModule) -> bool:
@@ -91,7 +92,7 @@ def changes_numbers(fault: Fault) -> Callable[[IRModule], bool]:
 
 
 def network_for(name: str) -> tuple[IRModule, Callable[[IRModule], bool]]:
-    """A random network whose numbers a fault changes."""
+    """A random network whose results change with a fault."""
     predicate = changes_numbers(FAULTS[name])
     for seed in count():
         mod, _ = random_net(seed)
@@ -128,7 +129,7 @@ def mine() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_operator_that_a_check_refuses(name: str, mine: str) -> None:
+def test_operator_that_a_check_refuses_is_the_only_one_left(name: str, mine: str) -> None:
     operator, refused = REFUSED[name]
     byoc_lab.backends.register(mine, supports={operator: _refuses(refused)})
     text = f"not-offloaded:{operator} on {mine}"
@@ -167,11 +168,11 @@ def test_wrong_kernel_is_reduced_to_few_operators(name: str, mine: str) -> None:
     assert found.minimal and operator in left and len(left) <= 2, str(found)
 
 
-def test_forty_faults_are_planted() -> None:
+def test_at_least_forty_faults_are_planted() -> None:
     assert len(ANNOTATIONS) + len(OF_PASSES) + len(REFUSED) + len(WRONG) >= 40
 
 
-def test_a_fault_that_is_not_there_is_not_found() -> None:
+def test_missing_fault_raises_input_error() -> None:
     mod, _ = random_net(0)
     with pytest.raises(InputError):
         byoc_lab.reduce(mod, "finding:BYL002")

@@ -1,4 +1,4 @@
-"""`reduce` on random modules: what it promises of the result, whatever the predicate is."""
+"""`reduce` on random modules: properties of the result for any predicate."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.sweeps import some
 
 
 class Wanted:
-    """Holds for modules with at least so many calls of some operators, and with some edges between
-    operators."""
+    """Holds for modules with at least the given numbers of calls, and with the given edges
+    between operators."""
 
     def __init__(self, counts: dict[str, int], edges: set[tuple[str, str]]):
         self.counts, self.edges = counts, edges
@@ -36,7 +36,7 @@ class Wanted:
 
 
 def edges(mod: IRModule) -> set[tuple[str, str]]:
-    """The operators of which one gets the result of the other, by name."""
+    """Pairs of operator names: the first one's result is an operand of the second."""
     return {
         (node.op.name, part.op.name)
         for func in mod.functions.values()
@@ -49,7 +49,7 @@ def edges(mod: IRModule) -> set[tuple[str, str]]:
 
 @st.composite
 def predicates(draw: st.DrawFn, mod: IRModule) -> Wanted:
-    """A predicate that holds for a module."""
+    """Strategy: a predicate that holds for the module."""
     found = Counter(operators(mod))
     names = draw(st.lists(st.sampled_from(sorted(found)), min_size=1, max_size=3, unique=True))
     counts = {n: draw(st.integers(1, found[n])) for n in names}
@@ -59,7 +59,7 @@ def predicates(draw: st.DrawFn, mod: IRModule) -> Wanted:
 
 
 def single_reductions(mod: IRModule, keep: bool = False) -> Iterator[IRModule]:
-    """Typed modules that are one change smaller; keep: what is not used stays."""
+    """Typed modules that are one change smaller; keep: unused parameters stay."""
     candidates = []
     for node in composites(mod):
         candidates += [edited(mod, {node: other}, keep=keep) for other in bypasses(node)]
@@ -80,7 +80,9 @@ def single_reductions(mod: IRModule, keep: bool = False) -> Iterator[IRModule]:
 
 @settings(max_examples=some(15))
 @given(st.data())
-def test_the_result_holds_is_minimal_and_has_a_neighbour(data: st.DataObject) -> None:
+def test_result_satisfies_the_predicate_is_minimal_and_has_a_failing_neighbour(
+    data: st.DataObject,
+) -> None:
     mod = data.draw(modules())
     if not operators(mod):
         return
@@ -96,8 +98,7 @@ def test_the_result_holds_is_minimal_and_has_a_neighbour(data: st.DataObject) ->
 
 
 @given(st.data())
-def test_every_cut_has_types_and_computes_a_part_of_the_module(data: st.DataObject) -> None:
-    """What is left of a module are calls that it had."""
+def test_every_cut_is_well_typed_and_contains_only_calls_of_the_module(data: st.DataObject) -> None:
     mod = data.draw(modules())
     nodes = [n for n in composites(mod) if may_be_parameter(n)]
     removed = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=5, unique=True))
@@ -107,8 +108,11 @@ def test_every_cut_has_types_and_computes_a_part_of_the_module(data: st.DataObje
 
 @settings(max_examples=some(15))
 @given(modules(), st.integers(2, 5), st.integers(0, 99))
-def test_a_predicate_without_any_order_is_treated_alike(mod: IRModule, of: int, seed: int) -> None:
-    """One that holds for the given module and, by a hash of the text, for one in `of` others."""
+def test_result_for_a_random_predicate_is_minimal_and_repeatable(
+    mod: IRModule, of: int, seed: int
+) -> None:
+    """The predicate holds for the given module and, by a hash of the text, for one in `of` other
+    modules."""
     given_text = mod.astext()
 
     def lottery(each: IRModule) -> bool:

@@ -1,4 +1,4 @@
-"""`reduce`: what is left of modules, of which kinds, and what it says of predicates that fail."""
+"""`reduce`: the remaining parts of modules, search state, limits, and failing predicates."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def has(*names: str) -> Callable[[IRModule], bool]:
     return lambda mod: set(names) <= set(operators(mod))
 
 
-def test_a_chain_is_reduced_to_the_operators_that_are_asked_for() -> None:
+def test_chain_is_reduced_to_the_required_operators() -> None:
     found = byoc_lab.reduce(chain(60, {10: "tanh", 40: "sigmoid"}), tanh_then_sigmoid)
     assert operators(found.module) == ["tanh", "sigmoid"] and found.minimal
     assert found.passing is not None and not tanh_then_sigmoid(found.passing)
     assert len(operators(found.passing)) == 1
 
 
-def test_a_convolution_keeps_its_shape_as_far_as_it_is_asked_for() -> None:
+def test_convolution_keeps_only_the_required_shape() -> None:
     def strided(mod: IRModule) -> bool:
         calls = [c for c in nodes(mod, Call) if c.is_op("nn.conv2d")]
         return any(tuple(c.attrs.strides) == (2, 2) for c in calls)
@@ -59,7 +59,7 @@ def test_a_convolution_keeps_its_shape_as_far_as_it_is_asked_for() -> None:
     assert tuple(call.attrs.padding) == (0, 0) and call.attrs.channels is None
 
 
-def test_dimensions_that_belong_together_shrink_together() -> None:
+def test_dependent_dimensions_shrink_together() -> None:
     def wide(mod: IRModule) -> bool:
         calls = [c for c in nodes(mod, Call) if c.is_op("nn.dense")]
         return any(c.checked_type.shape[1] >= 3 for c in calls)
@@ -69,7 +69,7 @@ def test_dimensions_that_belong_together_shrink_together() -> None:
     assert [tuple(map(int, a.checked_type.shape)) for a in call.args] == [(1, 1), (3, 1)]
 
 
-def test_branches_lets_tuples_and_functions_go() -> None:
+def test_branches_lets_tuples_and_functions_are_removed() -> None:
     text = f"""{HEAD}
     def @helper(%h: Tensor[(3, 4), float32]) {{ exp(tanh(%h)) }}
     def @unused(%h: Tensor[(3, 4), float32]) {{ abs(%h) }}
@@ -86,7 +86,7 @@ def test_branches_lets_tuples_and_functions_go() -> None:
     assert not any(nodes(found.module, kind) for kind in (If, Let, Tuple, Function))
 
 
-def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
+def test_body_of_a_region_is_reduced_and_its_call_adapted() -> None:
     text = f"""{HEAD}
     def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]) {{
       %0 = nn.relu(%x);
@@ -110,8 +110,8 @@ def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
     assert list(region.attrs) == ["Compiler"] and isinstance(region.body, Call)
 
 
-def test_recursive_functions_end() -> None:
-    """A let-bound loop, and a function of the module that calls itself."""
+def test_recursive_functions_are_reduced() -> None:
+    """A recursive function bound by a let, and a recursive global function."""
     text = f"""{HEAD}
     def @again(%n: int32, %y: Tensor[(3, 4), float32]) -> Tensor[(3, 4), float32] {{
       if (less(%n, 1)) {{ %y }} else {{ @again(subtract(%n, 1), sigmoid(%y)) }}
@@ -134,7 +134,7 @@ def test_recursive_functions_end() -> None:
     assert operators(found.module) == [] and recursive(found.module)
 
 
-def test_a_function_that_cannot_be_inlined_becomes_main() -> None:
+def test_function_that_cannot_be_inlined_becomes_main() -> None:
     text = f"""{HEAD}
     def @main(%x: Tensor[(6, 8), float32]) {{
       %0 = annotation.compiler_begin(@f, compiler="A");
@@ -146,8 +146,8 @@ def test_a_function_that_cannot_be_inlined_becomes_main() -> None:
     assert operators(found.module) == ["nn.relu"] and len(found.module) == 1
 
 
-def test_shapes_shrink_through_functions_with_stated_results() -> None:
-    """The types of results are written in a text, of functions of the module and of literals."""
+def test_shapes_shrink_through_functions_with_declared_results() -> None:
+    """A text declares result types of global functions and of function literals."""
     text = f"""{HEAD}
     def @main(%x: Tensor[(6, 8), float32]) -> Tensor[(6, 8), float32] {{
       %0 = fn (%p: Tensor[(6, 8), float32], Composite="mine.tanh") -> Tensor[(6, 8), float32] {{
@@ -172,7 +172,7 @@ def test_shapes_shrink_through_functions_with_stated_results() -> None:
 @pytest.mark.parametrize(
     "value", ["@f", "fn (%y: Tensor[(2), float32]) { nn.relu(%y) }"], ids=["global", "literal"]
 )
-def test_a_function_that_is_a_value_becomes_a_parameter(value: str) -> None:
+def test_function_used_as_a_value_becomes_a_parameter(value: str) -> None:
     mod = relay.parse(
         '#[version = "0.0.5"]\ndef @f(%x: Tensor[(2), float32]) { tanh(%x) }\n'
         f'def @main() {{ annotation.compiler_begin({value}, compiler="A") }}'
@@ -200,7 +200,7 @@ def test_constants_become_parameters_or_zeros() -> None:
     assert constant.numpy().tolist() == [[0.0]]
 
 
-def test_a_constant_that_has_to_stay_becomes_a_scalar_if_it_is_broadcast() -> None:
+def test_constant_that_must_stay_becomes_a_scalar_if_it_is_broadcast() -> None:
     x = relay.var("x", shape=(2, 6))
     values = relay.const(np.arange(1, 7, dtype="float32"))
     mod = IRModule.from_expr(relay.add(x, values))
@@ -209,7 +209,7 @@ def test_a_constant_that_has_to_stay_becomes_a_scalar_if_it_is_broadcast() -> No
     assert constant.data.shape == () and float(constant.numpy()) == 0
 
 
-def test_parameters_of_one_type_become_one() -> None:
+def test_parameters_of_one_type_are_merged() -> None:
     x, y, z = (relay.var(n, shape=(2, 2)) for n in "xyz")
     found = byoc_lab.reduce(IRModule.from_expr(x * y + z), has("add", "multiply"))
     assert len(found.module["main"].params) == 1
@@ -220,7 +220,7 @@ def test_parameters_of_one_type_become_one() -> None:
     assert len(two.module["main"].params) == 2
 
 
-def test_results_are_dropped_one_by_one() -> None:
+def test_results_are_removed_one_by_one() -> None:
     x = relay.var("x", shape=(2, 2))
     results = [relay.tanh(x), relay.abs(x), relay.sigmoid(x), relay.exp(x)]
     mod = IRModule.from_expr(relay.Tuple(results))
@@ -228,7 +228,7 @@ def test_results_are_dropped_one_by_one() -> None:
     assert sorted(operators(found.module)) == ["abs", "exp"]
 
 
-def test_unused_parameters_stay_if_the_predicate_asks_for_them() -> None:
+def test_unused_parameters_stay_if_the_predicate_requires_them() -> None:
     x, y, z = (relay.var(n, shape=(2, 2)) for n in "xyz")
     mod = IRModule.from_expr(Function([x, y, z], relay.tanh(relay.abs(x))))
     found = byoc_lab.reduce(mod, lambda m: len(m["main"].params) > 1 and has("tanh")(m))
@@ -236,16 +236,14 @@ def test_unused_parameters_stay_if_the_predicate_asks_for_them() -> None:
     assert len(found.module["main"].params) == 2
 
 
-def test_the_same_arguments_give_the_same_result() -> None:
+def test_same_arguments_give_the_same_result() -> None:
     runs = [byoc_lab.reduce(convolution(), has("nn.batch_norm", "nn.dense")) for _ in range(2)]
     assert len({str(run.module) for run in runs}) == len({str(run.passing) for run in runs}) == 1
     assert runs[0].steps == runs[1].steps and runs[0].calls == runs[1].calls
 
 
 @pytest.mark.parametrize("stop", [1, 2, 7, 20])
-def test_a_search_that_was_interrupted_goes_on_with_the_same_result(
-    tmp_path: Path, stop: int
-) -> None:
+def test_interrupted_search_resumes_with_the_same_result(tmp_path: Path, stop: int) -> None:
     whole_calls, calls = [], []
 
     def asked(into: list[IRModule], stop: int | None = None) -> Callable[[IRModule], bool]:
@@ -263,7 +261,7 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_result(
     with pytest.raises(KeyboardInterrupt):
         byoc_lab.reduce(mod, asked(calls, stop), state=state)
     with state.open("a") as file:
-        file.write("hol")  # a line that was not written in full
+        file.write("hol")  # an incomplete line
     rest: list[IRModule] = []
     resumed = byoc_lab.reduce(mod, asked(rest), state=state)
     assert str(resumed.module) == str(whole.module) and str(resumed.passing) == str(whole.passing)
@@ -272,7 +270,7 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_result(
     assert byoc_lab.reduce(mod, asked(again), state=state).steps == whole.steps and not again
 
 
-def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
+def test_state_of_another_search_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     four = chain(4, {0: "tanh", 1: "sigmoid"})
     byoc_lab.reduce(four, tanh_then_sigmoid, state=state)
@@ -292,7 +290,7 @@ def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
     assert state.read_text() == "something else\n"
 
 
-def test_a_state_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_state_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path, tmp_path / "none" / "state"):
         with pytest.raises(OSError):
@@ -300,7 +298,7 @@ def test_a_state_that_is_no_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 2, 10, 25])
-def test_the_budget_is_kept_and_the_result_says_so(budget: int) -> None:
+def test_budget_is_kept_and_stated_in_the_result(budget: int) -> None:
     asked: list[IRModule] = []
 
     def predicate(mod: IRModule) -> bool:
@@ -312,17 +310,17 @@ def test_the_budget_is_kept_and_the_result_says_so(budget: int) -> None:
     assert predicate(found.module) and "the budget was used up" in str(found)
 
 
-def test_processor_time_is_limited_only_if_that_is_asked_for() -> None:
+def test_processor_time_is_limited_only_on_request() -> None:
     found = byoc_lab.reduce(convolution(), has("nn.dense"), seconds=0.0)
     assert found.calls == 1 and not found.minimal
 
 
-def test_a_predicate_that_does_not_hold_is_an_error() -> None:
+def test_predicate_that_does_not_hold_at_first_is_an_error() -> None:
     with pytest.raises(InputError, match="does not hold for the module that was given"):
         byoc_lab.reduce(chain(4, {}), tanh_then_sigmoid)
 
 
-def test_an_error_of_byoc_lab_means_that_it_does_not_hold() -> None:
+def test_byoc_lab_error_of_a_predicate_counts_as_false() -> None:
     def predicate(mod: IRModule) -> bool:
         if "tanh" not in operators(mod):
             raise PassError("no tanh")
@@ -351,7 +349,7 @@ def test_any_other_exception_ends_the_search_and_keeps_the_state(tmp_path: Path)
     assert len(state.read_text().splitlines()) >= 2
 
 
-def test_a_listener_hears_each_call() -> None:
+def test_listener_observes_each_call() -> None:
     told: list[ProgressUpdate] = []
     found = byoc_lab.reduce(chain(20, {5: "tanh"}), has("tanh"), progress=told.append)
     assert len(told) == found.calls
@@ -372,14 +370,14 @@ def test_wrong_arguments_raise_argument_error() -> None:
         byoc_lab.reduce(mod, tanh_then_sigmoid, target="dnnl")
 
 
-def test_a_predicate_that_always_holds_leaves_one_parameter() -> None:
+def test_predicate_that_always_holds_leaves_one_parameter() -> None:
     found = byoc_lab.reduce(convolution(), lambda mod: True)
     assert isinstance(found.module["main"].body, Var) and found.passing is None
     assert "no smaller module was found" in str(found)
 
 
-def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
-    """The state does not depend on the hashes of strings, which differ between processes."""
+def test_search_resumes_in_another_process(tmp_path: Path) -> None:
+    """The state does not depend on string hashes, which differ between processes."""
     script = tmp_path / "search.py"
     script.write_text(
         "import sys\n"
@@ -406,7 +404,7 @@ def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # each crash starts another process
-def test_a_crash_of_the_process_does_not_end_the_search(
+def test_crash_of_the_worker_process_does_not_end_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "aborting_predicate.py").write_text(
@@ -431,14 +429,14 @@ def test_a_crash_of_the_process_does_not_end_the_search(
         byoc_lab.reduce(chain(3, {}), keeps_both, guarded=True)
 
 
-def test_a_predicate_that_another_process_cannot_import_is_refused() -> None:
+def test_predicate_that_another_process_cannot_import_is_refused() -> None:
     with pytest.raises(ArgumentError, match="leave out guarded=True"):
         byoc_lab.reduce(chain(3, {0: "tanh"}), has("tanh"), guarded=True)
 
 
 @pytest.mark.slow
-def test_a_back_end_that_another_process_lacks_is_refused() -> None:
-    """There, the predicate would not hold for the reason that the back end is unknown."""
+def test_back_end_that_another_process_lacks_is_refused() -> None:
+    """Otherwise the predicate would fail there because the back end is unknown."""
     backends.register("only_here", supports=["tanh"])
     try:
         with pytest.raises(InputError, match=r"no back end is registered as 'only_here'.*--import"):
@@ -447,7 +445,7 @@ def test_a_back_end_that_another_process_lacks_is_refused() -> None:
         backends.unregister("only_here")
 
 
-def test_a_module_of_relax_is_refused_with_the_way_to_relay() -> None:
+def test_relax_module_is_refused_with_the_conversion_to_relay() -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
     from tests.relax.tracing.networks import relu_module
 
@@ -461,6 +459,6 @@ def test_a_module_of_relax_is_refused_with_the_way_to_relay() -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_text_is_no_answer() -> None:
+def test_predicate_that_returns_a_text_is_refused() -> None:
     with pytest.raises(ReductionError, match="expected True or False, found the text 'no'"):
         byoc_lab.reduce(chain(3, {}), lambda mod: "no")  # type: ignore[arg-type, return-value]

@@ -1,4 +1,4 @@
-"""`Reduction`: its text, its table for notebooks, and its data."""
+"""`Reduction`: its text, its HTML for notebooks, and its data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab import relay
 from tests.lab.reducing.networks import chain, tanh_then_sigmoid
 
 
-def test_the_text_has_the_module_and_the_difference() -> None:
+def test_text_has_the_module_and_the_difference() -> None:
     found = byoc_lab.reduce(chain(40, {5: "tanh", 9: "sigmoid"}), tanh_then_sigmoid)
     head, _, rest = str(found).partition("\n\n")
     assert head.splitlines() == [
@@ -21,13 +21,13 @@ def test_the_text_has_the_module_and_the_difference() -> None:
     assert len(str(found).splitlines()) < 20
 
 
-def test_html_is_escaped_and_has_the_same() -> None:
+def test_html_is_escaped_and_has_the_same_content() -> None:
     shown = byoc_lab.reduce(chain(4, {1: "tanh"}), lambda mod: "tanh" in str(mod))._repr_html_()
     assert "&lt;lambda&gt;" in shown and "<lambda>" not in shown
     assert "tanh(" in shown and "the nearest module for which it does not hold" in shown
 
 
-def test_the_data_is_json_with_modules_that_can_be_read() -> None:
+def test_data_is_json_with_modules_that_can_be_parsed() -> None:
     found = byoc_lab.reduce(chain(9, {1: "tanh", 2: "sigmoid"}), tanh_then_sigmoid)
     data = json.loads(json.dumps(found.as_dict()))
     typed = [relay.transform.InferType()(relay.parse(data[key])) for key in ("module", "passing")]
@@ -36,7 +36,7 @@ def test_the_data_is_json_with_modules_that_can_be_read() -> None:
     assert data["steps"] == list(found.steps) and data["table"] is None
 
 
-def test_the_difference_leads_from_the_module_to_the_passing_one() -> None:
+def test_difference_is_from_the_module_to_the_passing_one() -> None:
     found = byoc_lab.reduce(chain(9, {1: "tanh", 2: "sigmoid"}), tanh_then_sigmoid)
     assert found.difference is not None and found.passing is not None
     made = byoc_lab.apply(found.difference, found.module)

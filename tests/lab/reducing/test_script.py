@@ -1,4 +1,4 @@
-"""The script of a reduction runs, and says what the predicate says of the two modules."""
+"""The script of a reduction runs, and prints the predicate's result for the two modules."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def open_region() -> IRModule:
     return IRModule.from_expr(relay.tanh(out))
 
 
-def test_a_predicate_with_a_name_needs_nothing_else(tmp_path: Path) -> None:
+def test_script_of_a_named_predicate_runs_without_changes(tmp_path: Path) -> None:
     ended = run(byoc_lab.reduce(open_region(), "finding:BYL002"), tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("-> the predicate holds\n") == 1
     assert ended.stdout.count("-> the predicate does not hold\n") == 1
 
 
-def test_a_script_that_says_something_else_fails(tmp_path: Path) -> None:
+def test_script_with_another_result_fails(tmp_path: Path) -> None:
     script = byoc_lab.reduce(open_region(), "finding:BYL002").save(tmp_path / "repro.py")
     text = script.read_text().replace("annotation.compiler_begin", "annotation.compiler_end")
     script.write_text(text.replace('"finding:BYL002"', '"finding:BYL009"'))
@@ -48,7 +48,7 @@ def test_a_script_that_says_something_else_fails(tmp_path: Path) -> None:
     assert ended.returncode == 1 and "-> the predicate holds" not in ended.stdout
 
 
-def test_it_shows_what_is_said_of_the_module(tmp_path: Path) -> None:
+def test_script_prints_the_predicate_s_output(tmp_path: Path) -> None:
     ended = run(byoc_lab.reduce(open_region(), "finding:BYL002"), tmp_path)
     told = ended.stdout.partition("-> the predicate holds\n")[2]
     assert told.startswith("BYL002 error @main: ") and "\n    fix " in told
@@ -74,7 +74,7 @@ def test_it_shows_what_is_said_of_the_module(tmp_path: Path) -> None:
         ("cause:no-pattern", {"pipeline": "partition_for_dnnl"}, ""),
     ],
 )
-def test_it_asks_for_the_import_of_other_back_ends(
+def test_script_asks_for_the_import_of_other_back_ends(
     text: str, options: dict[str, str], names: str
 ) -> None:
     try:
@@ -89,7 +89,7 @@ def test_it_asks_for_the_import_of_other_back_ends(
     assert asked == [names] * bool(names)
 
 
-def test_a_function_is_imported(tmp_path: Path) -> None:
+def test_script_imports_a_predicate_function(tmp_path: Path) -> None:
     found = byoc_lab.reduce(chain(9, {2: "tanh", 5: "sigmoid"}), tanh_then_sigmoid)
     home = tanh_then_sigmoid.__module__
     assert f"from {home} import tanh_then_sigmoid as predicate" in found.script()
@@ -107,7 +107,7 @@ def named_here(mod: IRModule) -> bool:
     return "tanh" in operators(mod)
 
 
-def test_a_lambda_has_a_marked_place(tmp_path: Path) -> None:
+def test_script_marks_where_to_write_a_lambda(tmp_path: Path) -> None:
     found = byoc_lab.reduce(chain(9, {2: "tanh"}), lambda mod: "tanh" in operators(mod))
     text = found.script()
     assert "# WRITE THE PREDICATE HERE: " in text and "<lambda>" in text
@@ -121,8 +121,8 @@ def test_a_lambda_has_a_marked_place(tmp_path: Path) -> None:
     assert ended.returncode == 0
 
 
-def test_the_modules_in_a_script_are_exact(tmp_path: Path) -> None:
-    """A scalar of more than six digits, a tensor, and text that ends a string of Python."""
+def test_modules_in_a_script_are_exact(tmp_path: Path) -> None:
+    """A scalar with more than six digits, a tensor, and text with Python string delimiters."""
     x = relay.var("x", shape=(2,))
     values = relay.const(np.array([0.1, 16777217.0], "float32"))
     body = relay.add(x, relay.const(np.float32(1.23456789))) * values

@@ -1,4 +1,4 @@
-"""Pattern tables are reduced together with the module."""
+"""`reduce` reduces pattern tables together with the module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def conv_relu() -> Any:
 
 
 def matched(mod: IRModule, table: Table) -> bool:
-    """Whether a pattern of the table makes a composite with a relu."""
+    """Whether a pattern of the table forms a composite with a relu."""
     main = MergeComposite(table)(mod)["main"]
     return any(
         isinstance(node, Function)
@@ -43,7 +43,7 @@ def network() -> IRModule:
     return IRModule.from_expr(relay.tanh(relay.nn.relu(relay.nn.conv2d(relay.abs(x), w))))
 
 
-def test_entries_and_parts_of_patterns_are_dropped() -> None:
+def test_entries_and_parts_of_patterns_are_removed() -> None:
     table = [
         ("mine.dense", is_op("nn.dense")(wildcard(), wildcard())),
         ("mine.conv_relu", conv_relu(), lambda call: True),
@@ -61,7 +61,7 @@ def test_entries_and_parts_of_patterns_are_dropped() -> None:
     )
 
 
-def test_a_part_that_the_predicate_asks_for_stays() -> None:
+def test_part_that_the_predicate_requires_stays() -> None:
     def fused(mod: IRModule, table: Table) -> bool:
         text = str(MergeComposite(table)(mod))
         return "Composite" in text and {"nn.relu", "nn.conv2d"} <= set(operators(mod)) and (
@@ -74,7 +74,7 @@ def test_a_part_that_the_predicate_asks_for_stays() -> None:
     assert "AltPattern" not in repr(found.table)
 
 
-def test_the_table_of_dnnl_is_reduced_to_one_entry() -> None:
+def test_table_of_dnnl_is_reduced_to_one_entry() -> None:
     table = [entry[:2] for entry in dnnl.pattern_table()]
 
     def biased(mod: IRModule, table: Table) -> bool:
@@ -87,7 +87,7 @@ def test_the_table_of_dnnl_is_reduced_to_one_entry() -> None:
     assert found.calls <= 200
 
 
-def test_each_smaller_table_is_smaller_or_as_large() -> None:
+def test_reduced_tables_are_never_larger() -> None:
     table = (("a", conv_relu()), ("b", conv_relu(), lambda call: True), ("c", wildcard()))
     sizes = [table_size(smaller) for _, smaller in smaller_tables(table)]
     assert sizes and all(size <= table_size(table) for size in sizes)
@@ -95,7 +95,7 @@ def test_each_smaller_table_is_smaller_or_as_large() -> None:
     assert any("AltPattern" in step for step in steps) and any("AttrPattern" in s for s in steps)
 
 
-def test_the_script_has_a_marked_place_for_the_table() -> None:
+def test_script_marks_where_to_write_the_table() -> None:
     table = [("mine.conv_relu", conv_relu())]
     found = byoc_lab.reduce(network(), lambda mod, smaller: matched(mod, smaller), table=table)
     script = found.script()
@@ -107,7 +107,7 @@ def test_the_script_has_a_marked_place_for_the_table() -> None:
         names["predicate"](found.module, names["TABLE"])
 
 
-def test_wrong_tables_are_refused() -> None:
+def test_invalid_tables_are_refused() -> None:
     for table in (3, [("name",)], [("name", 3)], "text"):
         with pytest.raises(ArgumentError, match="table must be a list"):
             byoc_lab.reduce(network(), matched, table=table)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What is around a rewrite: cut out of the module truly, under the names of the whole."""
+"""The part of a module around a rewrite: cut out exactly, with the names of the whole module."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def _no_function_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def result_of(node: Expr, given_values: Mapping[Expr, Expr]) -> Expr:
-    """A node of a part with the values that it was given put back in."""
+    """A node of a part, with its given values replaced by the original expressions."""
     memo = {stand_in: value for value, stand_in in given_values.items()}
     return rebuild(node, lambda pre, post: post, memo=memo)
 
 
 @settings(max_examples=some(60))
 @given(mod=strategies.modules(), data=st.data())
-def test_a_part_computes_what_the_function_does(mod: IRModule, data: st.DataObject) -> None:
-    """With the given values put back in, each node of a part is the node that it was cut from."""
+def test_part_computes_the_same_as_the_function(mod: IRModule, data: st.DataObject) -> None:
+    """With its given values replaced, each node of a part equals the original node."""
     func = mod["main"]
     nodes = [n for n in post_order(func.body) if n.parts() or isinstance(n, relay.Var)]
     wanted = set(data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=9)))
@@ -58,7 +58,7 @@ def test_a_part_computes_what_the_function_does(mod: IRModule, data: st.DataObje
 
 
 def same_body(one: Function, other: Function) -> bool:
-    """Whether two functions have equal bodies; a part does not have unused parameters."""
+    """Whether two functions have equal bodies; a part has no unused parameters."""
     closed = (Function(free_vars(func.body), func.body) for func in (one, other))
     return structural_equal(*closed)
 
@@ -70,7 +70,7 @@ def changed_stages(mod: IRModule, name: str) -> list[Stage]:
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=some(8))
 @given(mod=strategies.modules(), data=st.data())
-def test_a_part_that_has_all_calls_is_the_module(
+def test_part_with_all_calls_equals_the_module(
     name: str, mod: IRModule, data: st.DataObject
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -90,7 +90,7 @@ def test_a_part_that_has_all_calls_is_the_module(
 
 
 def identities(part: Neighbourhood, root: Provenance) -> dict[Expr, Expr]:
-    """For the nodes of a part that the whole module has, what they are in each state."""
+    """For the nodes of a part that exist in the whole module, their identities in each state."""
     return {
         node: root.identity(place) if place in root.results else place
         for node in nodes_of(part.module)
@@ -101,7 +101,7 @@ def identities(part: Neighbourhood, root: Provenance) -> dict[Expr, Expr]:
 @pytest.mark.parametrize("name", PASSES)
 @settings(max_examples=some(8))
 @given(mod=strategies.modules(), data=st.data())
-def test_nodes_of_a_part_are_those_of_the_state(
+def test_nodes_of_a_part_are_nodes_of_the_state(
     name: str, mod: IRModule, data: st.DataObject
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -118,7 +118,7 @@ def test_nodes_of_a_part_are_those_of_the_state(
 
 
 def test_part_around_an_annotation_counts_cut_regions() -> None:
-    """Its ends are in regions that are cut; what is cut off is counted."""
+    """The boundary of the part is inside regions, which are cut and counted."""
     x: Expr = relay.var("x", shape=(2, 3))
     for _ in range(60):
         x = relay.nn.relu(x)
@@ -137,7 +137,7 @@ def test_part_around_an_annotation_counts_cut_regions() -> None:
     assert len(step.diff.changes) >= 1
 
 
-def test_a_small_function_is_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_function_is_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     x = relay.nn.relu(relay.var("x", shape=(2,)))
     stage = byoc_lab.trace(IRModule.from_expr(x), [AnnotateTarget("dnnl")])[0]

@@ -1,4 +1,4 @@
-"""The numbers of regions in the states of a pass."""
+"""The numbers of regions in the intermediate states of a pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def traced() -> byoc_lab.Trace:
     return byoc_lab.trace(IRModule.from_expr(x), passes)
 
 
-def test_the_root_of_each_round_has_one_number_per_region() -> None:
+def test_root_of_each_round_has_one_number_per_region() -> None:
     seen = 0
     for stage in traced():
         for found in {event.round for event in stage.events if event.round is not None}:
@@ -31,7 +31,7 @@ def test_the_root_of_each_round_has_one_number_per_region() -> None:
     assert seen
 
 
-def test_a_root_that_is_a_copy_of_the_input_keeps_its_numbers(
+def test_root_that_is_a_copy_of_the_input_keeps_its_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The regions are not searched again."""
@@ -42,7 +42,7 @@ def test_a_root_that_is_a_copy_of_the_input_keeps_its_numbers(
     assert sorted(stage.numbering.of_round(found).values()) == expected
 
 
-def test_only_a_result_of_the_same_structure_is_a_copy() -> None:
+def test_only_a_structurally_equal_result_is_a_copy() -> None:
     for stage in traced().stages[1:]:
         copy = Provenance(stage.before, InferType()(stage.before), [])
         assert copy.is_copy, stage.name
@@ -51,7 +51,7 @@ def test_only_a_result_of_the_same_structure_is_a_copy() -> None:
         assert unreported.is_copy is not stage.changed, stage.name
 
 
-def test_a_state_between_two_rewrites_is_numbered_once() -> None:
+def test_state_between_two_rewrites_is_numbered_once() -> None:
     stage = traced()["AnnotateTarget"]
     assert stage.step(2).numbers[1]
     assert stage.step(2).numbers[1] is stage.step(3).numbers[0]

@@ -1,4 +1,4 @@
-"""Serialization of traces: it is complete, and shared nodes are stored once."""
+"""Pickled traces: they are complete, and shared nodes are stored once."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _again(trace: Trace) -> Trace:
     return made
 
 
-def test_mobilenet_is_hardly_more_than_its_constants() -> None:
+def test_pickled_mobilenet_is_little_larger_than_its_constants() -> None:
     trace = byoc_lab.trace(mobilenet.module(224))
-    repr(trace), trace["PartitionGraph"].findings_after  # what is computed on demand stays out
+    repr(trace), trace["PartitionGraph"].findings_after  # values computed on demand are not pickled
     modules = [m for s in trace for m in (s.before, s.after) if m is not None]
     functions = [f for m in modules for f in m.functions.values()]
     data = {id(n.data): n.data for n in post_order(*functions) if isinstance(n, Constant)}
@@ -74,7 +74,7 @@ def test_trace_of_a_deep_chain_is_pickled() -> None:
     assert structural_equal(again.result, trace.result)
 
 
-def test_a_trace_that_failed_keeps_its_error() -> None:
+def test_failed_trace_keeps_its_error() -> None:
     mod = relay.parse(f'#[version = "0.0.5"]\n{NEVER_CLOSED}')
     again = _again(byoc_lab.trace(mod, ["InferType", "PartitionGraph"]))
     assert isinstance(again.error, FreeVariableError) and again.error.variables

@@ -1,4 +1,5 @@
-"""Origins and images: they invert, compose, and pair the nodes of networks correctly."""
+"""Origins and images of nodes: they are inverse, compose, and pair the nodes of networks
+correctly."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def check_inverse(stage: Stage) -> None:
 
 
 def check_sources(stage: Stage) -> None:
-    """Each node has an origin, or a rule created it; one without a rule is what it was."""
+    """Each node has an origin, or a rule created it; a node without a rule is an unchanged one."""
     assert stage.after is not None
     for node in nodes_of(stage.after):
         origins, rule = stage.origins(node), stage.rule_of(node)
@@ -68,8 +69,10 @@ def _same_kind(node: Expr, origin: Expr) -> bool:
 
 
 def check_identities(stage: Stage, count: int) -> None:
-    """Each node of a state is one of the input, or of a rewrite that was made; the last state has
-    those of the result, each once."""
+    """Each node of a state is a node of the input or of an applied rewrite.
+
+    The last state has each node of the result once.
+    """
     state = stage.state_after(count)
     provenance = Provenance(stage.before, state, stage.events, count)
     found = [provenance.identity(node) for node in nodes_of(state)]
@@ -96,7 +99,7 @@ def test_each_node_has_one_identity_in_all_states(
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=some(10))
 @given(mod=strategies.modules())
-def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
+def test_origins_and_images_are_inverse_on_random_modules(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, ALL[name], opt_level=4):
         check_inverse(stage)
         check_sources(stage)
@@ -105,7 +108,7 @@ def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 @settings(max_examples=some(10))
 @given(mod=strategies.modules())
-def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
+def test_origins_of_each_pass_are_complete(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, [name], opt_level=4):
         check_inverse(stage)
         check_sources(stage)
@@ -116,9 +119,9 @@ def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
     mod=strategies.modules(),
     names=st.lists(st.sampled_from(ONE_BY_ONE), min_size=2, max_size=4),
 )
-def test_they_compose(mod: IRModule, names: list[str]) -> None:
-    """The origins of one pass that runs several passes are those of the passes, one after the
-    other."""
+def test_origins_of_consecutive_passes_compose(mod: IRModule, names: list[str]) -> None:
+    """The origins for a pass that runs several passes equal the composed origins of these
+    passes."""
     passes = [make_pass(name) for name in names]
     apart = byoc_lab.trace(mod, passes, opt_level=4)
     (whole,) = byoc_lab.trace(mod, [_as_one(passes)], opt_level=4)
@@ -155,7 +158,7 @@ def _dnnl(mod: IRModule) -> Trace:
 
 
 def _one_image(trace: Trace, call: Call) -> Call:
-    """The call of the same operator that `call` becomes."""
+    """The call with the same operator that `call` becomes."""
     found = [
         n for n in trace.history(call).images if isinstance(n, Call) and n.op_name == call.op_name
     ]
@@ -164,7 +167,7 @@ def _one_image(trace: Trace, call: Call) -> Call:
 
 
 def _check_pairs(trace: Trace, name: str) -> None:
-    """Each operator of the input has one image, and each of the result is one."""
+    """Each operator of the input has one image, and each operator of the result is one."""
     before, after = _calls(trace.initial, name), _calls(trace.final, name)
     assert len(before) == len(after)
     pairs = {call: _one_image(trace, call) for call in before}
@@ -179,14 +182,14 @@ def test_every_pairing_in_squeezenet_is_right() -> None:
     trace = _dnnl(mod)
     for name in ("nn.conv2d", "nn.relu", "nn.max_pool2d", "concatenate", "nn.softmax"):
         _check_pairs(trace, name)
-    for call in _calls(trace.initial, "nn.conv2d"):  # the weights tell the convolutions apart
+    for call in _calls(trace.initial, "nn.conv2d"):  # weights distinguish the convolutions
         (image, weight) = _one_image(trace, call), call.args[1]
         assert isinstance(weight, Constant) and isinstance(image.args[1], relay.Var)
         found = [n for n in trace.history(image.args[1]).origins if isinstance(n, Constant)]
         assert weight in found
 
 
-def test_nodes_of_a_region_in_front_of_the_host_have_one_origin_each() -> None:
+def test_nodes_of_a_region_before_the_host_have_one_origin_each() -> None:
     x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.const([[[[0.5]]] * 4] * 4, "float32")
     block = relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1)))
     pooled = relay.nn.max_pool2d(relay.nn.max_pool2d(block, (2, 2)), (2, 2))
@@ -199,7 +202,7 @@ def test_nodes_of_a_region_in_front_of_the_host_have_one_origin_each() -> None:
 
 
 def _branches(count: int) -> IRModule:
-    """Identical branches over one input: only their places tell them apart."""
+    """Identical branches on one input, distinguished only by their positions."""
     x = relay.var("x", shape=(1, 4, 8, 8))
     w = relay.const([[[[0.5]]] * 4] * 4, "float32")
     branches = [relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1))) for _ in range(count)]
@@ -218,11 +221,11 @@ def test_every_pairing_of_twelve_parallel_relus_is_right() -> None:
 
 
 def _check_branches(trace: Trace, count: int, names: Sequence[str]) -> None:
-    """In each stage, field n of the tuple comes from field n, and its operands with it."""
+    """In each stage, field n of the tuple comes from field n, and so do its operands."""
     for stage in trace:
         assert stage.after is not None
         if any("Compiler" in f.attrs for f in stage.after.functions.values()):
-            continue  # what the regions are is checked below
+            continue  # regions are checked below
         before, after = (_fields(m, names) for m in (stage.before, stage.after))
         assert len(before) == len(after) == count
         for olds, news in zip(before, after, strict=True):
@@ -238,7 +241,7 @@ def _check_branches(trace: Trace, count: int, names: Sequence[str]) -> None:
 
 
 def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
-    """For each field of the tuple that is stacked, the calls of `names` from the last one."""
+    """For each field of the stacked tuple, its calls of `names`, starting from the last."""
     (joined,) = _calls(mod, "stack")
     fields = joined.args[0]
     while is_annotation(fields, BEGIN) or is_annotation(fields, END):
@@ -251,13 +254,13 @@ def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
             assert isinstance(field, Call)
             if field.op_name == names[len(chain)]:
                 chain.append(field)
-            # What a composite computes with is outside; one input is enough.
+            # The composite's other operands are outside; one input is enough.
             field = field.op.body if isinstance(field.op, Function) else field.args[0]
         chains.append(chain)
     return chains
 
 
-# Through each pass
+# Single passes
 
 
 def _stage(text: str, *passes: Pass) -> Stage:
@@ -280,7 +283,7 @@ def _call(mod: IRModule, name: str) -> Call:
     return found
 
 
-def test_the_body_of_a_composite_comes_from_the_match() -> None:
+def test_body_of_a_composite_comes_from_the_match() -> None:
     stage = _stage(NETWORK, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()))
     assert stage.after is not None
     conv, relu = (_call(stage.before, n) for n in ("nn.conv2d", "nn.relu"))
@@ -294,7 +297,7 @@ def test_the_body_of_a_composite_comes_from_the_match() -> None:
         assert stage.origins(param) == stage.origins(arg)
 
 
-def test_annotations_come_from_nothing() -> None:
+def test_annotations_have_no_origin() -> None:
     stage = _stage(NETWORK, InferType(), AnnotateTarget("dnnl"))
     assert stage.after is not None
     annotations = [n for n in nodes_of(stage.after) if is_annotation(n)]
@@ -308,7 +311,7 @@ def test_annotations_come_from_nothing() -> None:
     assert [n.op_name for n in stage.images(relu) if isinstance(n, Call)] == ["nn.relu"]
 
 
-def test_a_region_goes_into_a_function() -> None:
+def test_region_is_moved_into_a_function() -> None:
     partition = (InferType(), AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
     stage = _stage(NETWORK, *partition)
     assert stage.after is not None
@@ -340,7 +343,7 @@ def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 1, 1), float32],
 
 
 def test_each_call_of_each_region_has_one_origin() -> None:
-    """The rounds of one region are over before those of the next begin."""
+    """All rewrite rounds of one region precede those of the next region."""
     partition = (AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
     stage = _stage(
         TWO_REGIONS, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()), *partition
@@ -355,7 +358,7 @@ def test_each_call_of_each_region_has_one_origin() -> None:
         assert isinstance(origin, Call) and origin.op_name == call.op_name
 
 
-def test_a_folded_constant_comes_from_what_it_was_computed_from() -> None:
+def test_origins_of_a_folded_constant_are_its_folded_calls() -> None:
     stage = _stage(
         "def @main(%x: float32) { add(%x, multiply(exp(1f), negative(2f))) }",
         InferType(), FoldConstant(),
@@ -384,7 +387,7 @@ def test_inlining_copies_a_body() -> None:
         assert stage.images(call) == (copy,)
 
 
-def test_partitioning_and_inlining_again_leads_back() -> None:
+def test_partitioning_and_inlining_again_leads_to_the_original_call() -> None:
     partition = (InferType(), AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
     back = InlineCompilerFunctionsBoundTo(["tvmgen_default_dnnl_main_0"])
     trace = byoc_lab.trace(relay.parse(f'#[version = "0.0.5"]\n{NETWORK}'), [*partition, back])
@@ -395,7 +398,7 @@ def test_partitioning_and_inlining_again_leads_back() -> None:
         assert trace.history(image).origins[0] is call
 
 
-def test_a_batch_norm_becomes_what_replaces_it() -> None:
+def test_decomposed_batch_norm_is_the_origin_of_its_operators() -> None:
     stage = _stage(
         """
         def @main(%x: Tensor[(1, 4, 8, 8), float32], %g: Tensor[(4), float32],
@@ -413,10 +416,10 @@ def test_a_batch_norm_becomes_what_replaces_it() -> None:
     assert all(stage.rule_of(n) == "batch_norm" for n in created)
 
 
-# What cannot be answered
+# Incomplete information
 
 
-def test_a_pass_that_reports_nothing_keeps_what_it_did_not_touch() -> None:
+def test_pass_without_events_keeps_origins_of_unchanged_nodes() -> None:
     @module_pass(opt_level=0)
     def doubles(mod: IRModule, ctx: PassContext) -> IRModule:
         main = mod["main"]

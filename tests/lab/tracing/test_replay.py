@@ -1,4 +1,4 @@
-"""Replaying the rewrites of a pass."""
+"""Replaying the rewrites of a pass, round by round."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_each_round_is_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert applied
 
 
-def test_functions_are_renamed_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One walk over the module renames all; a name that is changed twice ends as the last."""
+def test_functions_are_renamed_in_one_traversal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One traversal renames all functions; a name changed twice gets the last new name."""
     x = relay.var("x", shape=(2,))
     mod = relay.IRModule()
     names = [relay.GlobalVar(name) for name in "abcd"]

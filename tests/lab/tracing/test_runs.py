@@ -1,4 +1,4 @@
-"""Traces of functions of the user, which run passes and change the module themselves."""
+"""Traces of user functions that run passes and change the module themselves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PARTITIONED = ["MergeComposite", "AnnotateTarget", "PartitionGraph"]
 
 
 def marked(mod: IRModule, name: str) -> IRModule:
-    """The module, changed in place."""
+    """The module, with a mark added in place."""
     mod["main"] = mod["main"].with_attr(name, 1)
     return mod
 
@@ -90,7 +90,7 @@ def chained(found: Trace) -> bool:
 
 @pytest.mark.parametrize(("function", "stages"), FUNCTIONS)
 @pytest.mark.parametrize("around", [[], ["InferType"]])
-def test_a_function_has_a_stage_for_each_pass_and_for_what_it_changes_itself(
+def test_function_has_a_stage_for_each_pass_and_each_change_of_its_own(
     function: Any, stages: list[str], around: list[str]
 ) -> None:
     mod = module()
@@ -103,7 +103,7 @@ def test_a_function_has_a_stage_for_each_pass_and_for_what_it_changes_itself(
         assert structural_equal(found.result, infer_module(function(module())))
 
 
-def test_what_a_function_changes_later_is_not_shown_before() -> None:
+def test_stage_shows_no_later_change_of_a_function() -> None:
     found = trace(module(), own_changes)
     marks = [[a for a in s.after["main"].attrs if a != "global_symbol"] for s in found]
     assert marks[0] == ["before"] and marks[2] == ["before", "between"]
@@ -111,7 +111,7 @@ def test_what_a_function_changes_later_is_not_shown_before() -> None:
     assert [s.changed for s in found][:3] == [True, False, True]
 
 
-def test_the_stages_of_a_function_are_a_group_in_its_context() -> None:
+def test_stages_of_a_function_are_a_group_with_its_context() -> None:
     def low(mod: IRModule) -> IRModule:
         with transform.PassContext(opt_level=1):
             return transform.Sequential([transform.FoldConstant(), transform.AlterOpLayout()])(mod)
@@ -124,7 +124,7 @@ def test_the_stages_of_a_function_are_a_group_in_its_context() -> None:
     ]
 
 
-def test_the_rewrites_of_passes_that_lead_nowhere_belong_to_no_stage() -> None:
+def test_rewrites_of_passes_with_unused_results_belong_to_no_stage() -> None:
     x = relay.var("x", shape=(1, 8))
 
     def asks(mod: IRModule) -> IRModule:

@@ -1,4 +1,5 @@
-"""Another batch than the graph states: a few prepared plans, right results, typed refusals."""
+"""Regions that run with a batch size other than the graph's: cached plans, right results,
+errors."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.native
 
 
 def network(batch: int = 1) -> tuple[Net, int]:
-    """Every kind of operation that treats each sample on its own."""
+    """A network with every kind of operation that treats each sample separately."""
     net = Net()
     data = net.input(batch, 16, 8, 8)
     net.rng = np.random.default_rng(7)  # the same constants for every batch
@@ -69,7 +70,7 @@ def test_samples_do_not_depend_on_their_batch(batches: list[int]) -> None:
         np.testing.assert_allclose(got, np.concatenate(alone[:batch]), rtol=1e-4, atol=1e-6)
 
 
-def test_a_few_plans_are_kept_and_share_their_weights() -> None:
+def test_plans_for_several_batches_are_cached_and_share_weights() -> None:
     net, output = residual_net()
     region = net.check(output)
     before = region.stats()
@@ -85,7 +86,8 @@ def test_a_few_plans_are_kept_and_share_their_weights() -> None:
     assert [(p["inputs"][0][0], p["calls"]) for p in stats["prepared"]] == [(1, 3), (2, 2), (3, 1)]
     assert stats["prepared_ever"] == 3
     assert stats["calls"] == 6
-    # The layouts agree here, so the weights are there once. (A batch may get another kernel.)
+    # The layouts agree here, so there is one copy of the weights. (Another batch may choose
+    # another kernel.)
     assert stats["constant_bytes"] <= 1.5 * before["constant_bytes"]
     for batch in range(2, 12):
         run(batch)
@@ -94,8 +96,9 @@ def test_a_few_plans_are_kept_and_share_their_weights() -> None:
     assert region.stats()["prepared_ever"] == 11
 
 
-def test_one_layout_is_one_copy() -> None:
-    """A weight read row-major is shared with the copy that is saved; plans share the rest."""
+def test_weight_that_kernel_reads_row_major_is_stored_once() -> None:
+    """A weight read in row-major order uses the copy kept for saving; plans share the other
+    copies."""
     net = Net()
     weight = net.const(64, 64)
     region = net.check(net.op("matmul", [net.input(2, 8, 64), weight]))
@@ -103,7 +106,7 @@ def test_one_layout_is_one_copy() -> None:
     assert region.stats()["constant_bytes"] == 64 * 64 * 4
 
 
-def test_weights_given_as_inputs_keep_their_shape() -> None:
+def test_batch_change_leaves_the_shape_of_weight_inputs_fixed() -> None:
     net = Net()
     data, weight, bias = net.input(2, 6), net.input(4, 6), net.input(4)
     region = net.check(net.op("dense", [data, weight, bias], [RELU]))
@@ -114,7 +117,7 @@ def test_weights_given_as_inputs_keep_their_shape() -> None:
         region(x, np.concatenate([w, w]), b)
 
 
-def test_several_inputs_and_outputs_change_together() -> None:
+def test_batch_of_several_inputs_and_outputs_changes_together() -> None:
     net = Net()
     a, b = net.input(2, 6), net.input(2, 6)
     total = net.op("binary", [a, b], alg="add")
@@ -132,7 +135,7 @@ def refused(net: Net, output: int, *inputs: np.ndarray) -> str:
     region = net.check(output)
     with pytest.raises(ValueError, match="cannot run with batch 6 instead of 2") as caught:
         region(*inputs)
-    # What is refused leaves the region as it was.
+    # A refused call leaves the region unchanged.
     assert_close(region(*net.arrays["inputs"])[0], net.values[output])
     assert region.stats()["prepared_ever"] == 1
     return str(caught.value)
@@ -167,7 +170,7 @@ MIXING = {
 
 
 @pytest.mark.parametrize("case", MIXING)
-def test_an_operation_across_samples_is_named(case: str) -> None:
+def test_batch_change_is_refused_with_the_name_of_the_operation_across_samples(case: str) -> None:
     make, message = MIXING[case]
     net = Net()
     output = make(net, net.input(2, 5))
@@ -175,15 +178,15 @@ def test_an_operation_across_samples_is_named(case: str) -> None:
     assert re.search(message, text), text
 
 
-def test_broadcasting_batches_of_one_are_no_loophole() -> None:
-    """(1,) against (1, 5): with batch 5 the shapes fit, and the meaning is another."""
+def test_batch_change_is_refused_for_inputs_that_broadcast_a_batch_of_one() -> None:
+    """(1,) with (1, 5): with batch 5 the shapes broadcast, but the result has another meaning."""
     net = Net()
     region = net.check(net.op("binary", [net.input(1, 5), net.input(1)], alg="add"))
     with pytest.raises(ValueError, match="is not the result's"):
         region(np.zeros((5, 5), np.float32), np.zeros(5, np.float32))
 
 
-def test_shapes_that_differ_elsewhere_or_overflow() -> None:
+def test_input_with_another_shape_or_an_overflowing_batch_is_refused() -> None:
     net, output = residual_net()
     region = net.check(output)
     with pytest.raises(ValueError, match=r"input_1.*expected shape \(4, 3, 16, 16\)"):
@@ -201,14 +204,14 @@ def test_shapes_that_differ_elsewhere_or_overflow() -> None:
         region.module["output_shapes"]([])
 
 
-def test_an_output_of_the_stated_batch_is_refused() -> None:
+def test_output_with_the_graph_s_batch_is_refused_for_another_input_batch() -> None:
     net, output = residual_net()
     region = net.check(output)
     with pytest.raises(ValueError, match=r"output 'softmax_6': expected shape \(2, 10\)"):
         region.module["dnnl_0"](np.zeros((2, 3, 16, 16), np.float32), np.empty((1, 10), np.float32))
 
 
-def test_delivered_and_loaded_constants_serve_every_batch() -> None:
+def test_delivered_or_loaded_constants_serve_every_batch() -> None:
     import tvm_ffi
 
     net, output = residual_net()

@@ -1,4 +1,4 @@
-"""Constants of a region in memory: copied or kept, at any alignment."""
+"""Constants of a region in memory: copied or referenced, at any alignment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_arrays_without_a_writable_view_are_immutable() -> None:
     assert not is_immutable([1.0])
 
 
-def test_constants_that_can_be_written_to_are_copied() -> None:
+def test_writable_constants_are_copied() -> None:
     net, output = residual_net()
     net.check(output)
     arrays = [array.copy() for array in net.arrays["constants"]]
@@ -58,11 +58,11 @@ def test_constants_that_can_be_written_to_are_copied() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 4, 16, 60])
-def test_constants_that_are_kept_may_lie_anywhere(offset: int) -> None:
+def test_kept_constants_work_at_any_alignment(offset: int) -> None:
     net, output = residual_net()
     copied = net.check(output)
     kept = DnnlRegion(net.graph, [fixed(array, offset) for array in net.arrays["constants"]])
-    for batch in (1, 3):  # plans of other batches read the same
+    for batch in (1, 3):  # plans for other batches read the same memory
         inputs = [np.repeat(array[:1], batch, axis=0) for array in net.arrays["inputs"]]
         np.testing.assert_array_equal(kept(*inputs)[0], copied(*inputs)[0])
     assert kept.stats()["constant_bytes"] == copied.stats()["constant_bytes"]
@@ -84,7 +84,7 @@ def test_constants_live_as_long_as_the_module_that_keeps_them() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 4])
-def test_modules_that_keep_the_same_constants_hold_one_copy_in_another_layout(offset: int) -> None:
+def test_modules_with_the_same_constants_share_one_copy_in_another_layout(offset: int) -> None:
     net, output = residual_net()
     expected = net.check(output)(*net.arrays["inputs"])[0]
     constants = [fixed(array, offset) for array in net.arrays["constants"]]
@@ -94,12 +94,12 @@ def test_modules_that_keep_the_same_constants_hold_one_copy_in_another_layout(of
     assert made[1:] == [0, 0]
     others = DnnlRegion(net.graph, [fixed(a, offset) for a in constants], layouts="fixed")
     assert others.stats()["made_constant_bytes"] == made[0]
-    del regions[0]  # the others read what it made
+    del regions[0]  # the other modules read the first one's copy
     for region in (*regions, others):
         np.testing.assert_array_equal(region(*net.arrays["inputs"])[0], expected)
 
 
-def test_a_constant_at_the_address_of_an_earlier_one_is_read_anew() -> None:
+def test_constant_at_the_address_of_an_earlier_one_is_read_anew() -> None:
     net, output = residual_net()
     net.check(output)
     for turn in range(4):
@@ -115,7 +115,7 @@ def in_reverse(array: np.ndarray) -> np.ndarray:
     return fixed(array.T.copy(order="C")).T
 
 
-def test_constants_with_axes_in_any_order_are_read_where_they_are() -> None:
+def test_constants_with_permuted_axes_are_read_without_a_copy() -> None:
     net, output = residual_net()
     copied = net.check(output)
     arrays = [in_reverse(array) for array in net.arrays["constants"]]
@@ -131,9 +131,7 @@ def test_constants_with_axes_in_any_order_are_read_where_they_are() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "int32"])
 @pytest.mark.parametrize("shape", [(3, 5), (1, 4, 2), (2, 1, 3, 1), (6,), ()])
-def test_a_saved_constant_is_row_major_in_any_order_of_its_axes(
-    dtype: str, shape: tuple[int, ...]
-) -> None:
+def test_constant_with_permuted_axes_is_saved_row_major(dtype: str, shape: tuple[int, ...]) -> None:
     numbers = np.random.default_rng(0).integers(-9, 9, shape)
     values = np.asarray(numbers, native.numpy_dtype(dtype))
     writer = DnnlGraphWriter("copied")
@@ -146,7 +144,7 @@ def test_a_saved_constant_is_row_major_in_any_order_of_its_axes(
         np.testing.assert_array_equal(region()[0], values)
 
 
-def test_a_constant_with_gaps_is_copied_and_refused_by_the_extension() -> None:
+def test_constant_with_gaps_is_copied_by_python_and_refused_by_the_extension() -> None:
     net, output = residual_net()
     expected = net.check(output)(*net.arrays["inputs"])[0]
     gaps = [np.repeat(array, 2, axis=-1)[..., ::2] for array in net.arrays["constants"]]

@@ -31,8 +31,9 @@ OPERANDS = {
 
 @pytest.mark.parametrize("kind", OPERANDS)
 @pytest.mark.parametrize("runtime", ["all", "weights"])
-def test_weights_come_at_run_time(kind: str, runtime: str) -> None:
-    """Every operand an input; then the first a constant, and only its weights inputs."""
+def test_weights_given_at_run_time_are_read_in_each_call(kind: str, runtime: str) -> None:
+    """First every operand is an input; then the first is a constant and only its weights are
+    inputs."""
     shapes, attrs = OPERANDS[kind]
     net = Net()
     positive = kind == "batch_norm"
@@ -45,7 +46,7 @@ def test_weights_come_at_run_time(kind: str, runtime: str) -> None:
         for n, shape in enumerate(shapes)
     ]
     region = net.check(net.op(kind, operands, [RELU], **attrs))
-    # Nothing of the weights of one call is left for the next.
+    # Weights of one call must not remain for the next one.
     (output,) = region.graph["outputs"]
     first = region(*net.arrays["inputs"])[0]
     other = [np.abs(value) + np.float32(0.25) for value in net.arrays["inputs"]]
@@ -54,7 +55,7 @@ def test_weights_come_at_run_time(kind: str, runtime: str) -> None:
     assert first.shape == tuple(region.graph["tensors"][output]["shape"])
 
 
-def test_an_output_that_is_read_inside_too() -> None:
+def test_output_that_is_also_read_inside_is_right() -> None:
     net = Net()
     first = net.op("conv2d", [net.input(*IMAGE), net.const(8, 8, 3, 3)], padding=[1, 1, 1, 1])
     second = net.op(
@@ -68,7 +69,7 @@ def test_an_output_that_is_read_inside_too() -> None:
     net.check(third, first)
 
 
-def test_sum_into_an_output_keeps_the_output() -> None:
+def test_sum_into_an_output_leaves_the_output_unchanged() -> None:
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="tanh")
     summed = net.op(
@@ -78,7 +79,7 @@ def test_sum_into_an_output_keeps_the_output() -> None:
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_one_tensor_as_several_outputs(times: int) -> None:
+def test_one_tensor_may_be_several_outputs(times: int) -> None:
     net = Net()
     data = net.input(3, 5)
     result = net.op("eltwise", [data], alg="tanh")
@@ -86,7 +87,7 @@ def test_one_tensor_as_several_outputs(times: int) -> None:
     net.check(*[data] * times, result)
 
 
-def test_inputs_and_constants_and_views_as_outputs() -> None:
+def test_inputs_constants_and_views_may_be_outputs() -> None:
     net = Net()
     data, unused, constant = net.input(2, 6), net.input(7), net.const(3)
     turned = net.op("transpose", [data], axes=(1, 0))
@@ -105,14 +106,14 @@ def test_scalar_input_gives_scalar_output() -> None:
     net.check(net.op("eltwise", [number], alg="tanh"), number)
 
 
-def test_an_operation_whose_result_is_not_read() -> None:
+def test_operation_whose_result_is_not_read_changes_nothing() -> None:
     net = Net()
     data = net.input(2, 3)
     net.op("dense", [data, net.const(4, 3)])
     net.check(net.op("eltwise", [data], alg="relu"))
 
 
-def test_one_tensor_for_all_operands() -> None:
+def test_one_tensor_may_be_all_operands() -> None:
     net = Net()
     data = net.input(4, 4)
     product = net.op("matmul", [data, data], [{"kind": "binary", "alg": "add", "input": data}])

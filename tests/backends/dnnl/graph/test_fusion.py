@@ -1,4 +1,5 @@
-"""Chains of post-ops behind every operation: what oneDNN does in one kernel, and the numbers."""
+"""Chains of post-ops after every operation: which ones oneDNN fuses into the kernel, and the
+results."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from tests.sweeps import some
 
 pytestmark = pytest.mark.native
 Shape = tuple[int, ...]
-C = "channels"  # a size that is drawn
-QUANTIZED = ("quantize", "dequantize", "requantize", "qadd")  # integers, which take no post-ops
+C = "channels"  # a size that each case draws
+QUANTIZED = ("quantize", "dequantize", "requantize", "qadd")  # on integers: no post-ops
 TANH = {"kind": "eltwise", "alg": "tanh"}
-# By the names of `Head.fuses`; the input of a post-op is written as its shape.
+# Keys are the names in `Head.fuses`; the input of a post-op is given as its shape.
 KINDS: dict[str, dict[str, Any]] = {
     "relu": RELU,
     "eltwise": TANH,
@@ -36,10 +37,10 @@ UNSCALED = ALL[:-1]
 
 @dataclass(frozen=True)
 class Head:
-    """An operation that post-ops follow. result: its shape.
+    """An operation that post-ops follow.
 
-    operands: shapes; the first is an input, the others constants. fuses: of KINDS, what oneDNN does
-    in the same kernel on every machine with AVX2.
+    result: its shape. operands: shapes; the first operand is an input, the others are constants.
+    fuses: the members of KINDS that oneDNN fuses into its kernel on every machine with AVX2.
     """
 
     result: tuple[Any, ...]
@@ -119,9 +120,10 @@ POST_OPS = [
 def one(
     head: Head, chain: list[dict[str, Any]], role: str, channels: int, threads: int = 1
 ) -> tuple[dict[str, Any], native.DnnlRegion]:
-    """A region of `head` and a chain, after its numbers were checked, and the statistics of its op.
+    """Checks the results of a region of `head` and a chain; returns the region and the statistics
+    of its operation.
 
-    role: whether what post-ops read are inputs or constants.
+    role: whether the operands of post-ops are inputs or constants.
     """
 
     def sized(shape: tuple[Any, ...]) -> Shape:
@@ -157,12 +159,12 @@ def named(name: str) -> Head:
     st.sampled_from([1, 1, 2]),
 )
 @settings(max_examples=some(4))
-def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> None:
+def test_chain_of_post_ops_equals_reference(name: str, chain, role, channels, threads) -> None:
     """Post-ops that oneDNN cannot fuse run as separate primitives, with the same result."""
     op, _ = one(named(name), chain, role, channels, threads)
     done = op["post_ops_fused"] + op["post_ops_separate"]
     wanted = [p.get("alg", "sum") for p in chain]
-    # A sum may run as an add, and an add as a sum.
+    # oneDNN may run a sum as an add, and an add as a sum.
     assert [{"sum": "add"}.get(n, n) for n in done] == [{"sum": "add"}.get(n, n) for n in wanted]
 
 
@@ -170,7 +172,8 @@ def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> Non
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_onednn_fuses_the_post_op_only_into_kernels_that_support_it(name: str, kind: str) -> None:
-    """In the kernel itself, as `region.kernels` says; else in another behind it."""
+    """`region.kernels` reports it as fused; a post-op that is not fused runs in a separate
+    kernel."""
     head = named(name)
     op, region = one(head, [KINDS[kind]], "constants", 16)
     (kernel,) = region.kernels
@@ -185,20 +188,20 @@ def test_onednn_fuses_the_post_op_only_into_kernels_that_support_it(name: str, k
 
 @needs_avx2
 @pytest.mark.parametrize("name", [name for name in HEADS if "channel" in HEADS[name].fuses])
-def test_long_chains_are_one_kernel(name: str) -> None:
+def test_long_chain_is_one_kernel(name: str) -> None:
     chain = [KINDS[kind] for kind in ("sum", "relu", "channel", "tensor", "eltwise", "number")]
     op, _ = one(named(name), chain, "inputs", 16)
     assert len(op["post_ops_fused"]) == len(chain)
 
 
-def test_every_operation_that_computes_is_a_head() -> None:
+def test_every_operation_that_computes_is_tested_as_a_head() -> None:
     with pytest.raises(ValueError, match="unknown kind") as caught:
         native.function("check_op")("here", "none", [], [], "float32", {}, [], [], [], [])
     known = set(str(caught.value).split("known are ")[1].split(", "))
     assert {named(name).kind for name in HEADS} == known - {*VIEWS, *QUANTIZED}
 
 
-def test_common_chains_are_fused() -> None:
+def test_common_chain_is_fused() -> None:
     net = Net()
     data, other = net.input(1, 16, 8, 8), net.input(1, 16, 8, 8)
     chain = [
@@ -212,7 +215,7 @@ def test_common_chains_are_fused() -> None:
 
 
 @pytest.mark.parametrize("reader", ["an op", "an output", "a view", "the op itself"])
-def test_a_sum_does_not_spoil_what_is_read_later(reader) -> None:
+def test_sum_does_not_overwrite_an_addend_that_is_read_later(reader) -> None:
     """A sum is computed in the buffer of its addend, unless the addend is still needed."""
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
@@ -230,7 +233,7 @@ def test_a_sum_does_not_spoil_what_is_read_later(reader) -> None:
     assert region.stats()["ops"][-1 - (reader in ("an op", "a view"))]["post_ops_fused"] == ["sum"]
 
 
-def test_a_sum_reuses_memory_that_is_not_read_later() -> None:
+def test_sum_overwrites_an_addend_that_is_not_read_later() -> None:
     net = Net()
     dead = net.op("eltwise", [net.input(4, 6)], alg="relu")
     sum_op = {"kind": "sum", "input": dead}
@@ -239,7 +242,7 @@ def test_a_sum_reuses_memory_that_is_not_read_later() -> None:
 
 
 @pytest.mark.parametrize("reader", ["nobody", "an op", "an output"])
-def test_an_add_is_a_sum_if_its_operand_is_not_read_later(reader) -> None:
+def test_add_becomes_a_sum_if_its_operand_is_not_read_later(reader) -> None:
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
     added = net.op(

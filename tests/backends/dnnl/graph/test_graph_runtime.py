@@ -1,4 +1,4 @@
-"""Whole regions: any chain of post-ops, layouts kept between ops, saving and loading."""
+"""Whole regions: post-ops, layouts kept between operations, threads, saving and loading."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_temporaries_share_memory() -> None:
     assert stats["arena_bytes"] <= 2 * 16 * 32 * 32 * 4
 
 
-def test_weights_may_come_at_run_time() -> None:
+def test_weights_given_at_run_time_are_used() -> None:
     net = Net()
     operands = [net.input(1, 8, 9, 9), net.input(4, 4, 3, 3), net.input(4)]
     net.check(net.op("conv2d", operands, [RELU], groups=2, strides=[2, 2]))
 
 
-def test_edges_without_ops_between() -> None:
+def test_inputs_constants_repeated_tensors_and_views_may_be_outputs() -> None:
     """An input, a constant, one tensor twice and a view, all as outputs."""
     net = Net()
     data, constant = net.input(2, 6), net.const(3)
@@ -101,7 +101,7 @@ def test_batched_matmul_equals_numpy(transpose_a, transpose_b, batch) -> None:
 # ---- running
 
 
-def test_stats_tell_how_it_ran() -> None:
+def test_stats_report_operations_layouts_and_times() -> None:
     net, output = residual_net()
     region = net.check(output)
     assert all(op["time_us"] is None for op in region.stats()["ops"])
@@ -118,7 +118,7 @@ def test_stats_tell_how_it_ran() -> None:
     assert conv["bytes"] >= 4 * (3 * 16 * 16 + 20 * 3 * 3 * 3 + 20 * 16 * 16)
 
 
-def test_bad_arguments_of_a_call_are_named() -> None:
+def test_wrong_arguments_of_a_call_are_named_in_the_error() -> None:
     net, output = residual_net()
     region = net.check(output)
     (data,) = net.arrays["inputs"]
@@ -162,7 +162,7 @@ def test_many_threads_may_call_one_region() -> None:
 
 @pytest.fixture
 def no_number_stated() -> Iterator[None]:
-    """As if nothing in this thread had called `set_num_threads`."""
+    """A context as if nothing in this thread had called `set_num_threads`."""
     before, stated = native.get_num_threads(), native.function("threads_stated")()
     restore = native.function("restore_num_threads")
     restore(before, False)
@@ -178,13 +178,13 @@ def conv_net(batch: int) -> Net:
 
 
 @pytest.mark.usefixtures("no_number_stated")
-def test_a_region_gets_the_threads_that_its_work_is_worth() -> None:
+def test_region_gets_as_many_threads_as_its_work_needs() -> None:
     few, many = conv_net(1), conv_net(512)
     small, large = (DnnlRegion(n.graph, n.arrays["constants"]) for n in (few, many))
     every = native.get_num_threads()
     assert (small.stats()["threads"], large.stats()["threads"]) == (1, every)
     small(*many.arrays["inputs"])
-    assert small.stats()["threads"] == every  # of the batch that it computed last
+    assert small.stats()["threads"] == every  # for the batch that it computed last
     small(*few.arrays["inputs"])
     assert small.stats()["threads"] == 1
     with native.using_threads(3):
@@ -196,7 +196,7 @@ def test_a_region_gets_the_threads_that_its_work_is_worth() -> None:
 
 @pytest.mark.usefixtures("no_number_stated")
 @pytest.mark.parametrize("kind", ["dense", "matmul", "eltwise"])
-def test_products_are_worth_threads_for_fewer_elements(kind: str) -> None:
+def test_products_use_all_threads_for_fewer_elements_than_elementwise_operations(kind: str) -> None:
     net = Net()
     data = net.input(1, 64, 512)
     if kind == "dense":
@@ -235,8 +235,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("threads", "exit_code"), [(2, 3), (1, 4)])
-def test_a_forked_process_gets_an_error_and_never_hangs(threads, exit_code) -> None:
-    # tvm_ffi imports PyTorch where it finds it, which sets a forked process's threads by these.
+def test_forked_process_gets_an_error_and_never_hangs(threads, exit_code) -> None:
+    # tvm_ffi imports PyTorch if it is installed, and PyTorch sets a forked process's threads by
+    # these.
     environment = {k: v for k, v in os.environ.items() if k not in OF_LIBRARIES}
     done = subprocess.run([sys.executable, "-c", FORKED, str(threads)], env=environment, timeout=60)
     assert done.returncode == exit_code
@@ -255,7 +256,7 @@ def run(module, net: Net) -> np.ndarray:
     return out
 
 
-def test_constants_delivered_by_init() -> None:
+def test_constants_delivered_by_init_are_used() -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     module = create(net)
@@ -271,7 +272,7 @@ def test_constants_delivered_by_init() -> None:
         DnnlRegion(net.graph)
 
 
-def test_saved_and_loaded_in_a_new_process(tmp_path) -> None:
+def test_saved_region_runs_in_a_new_process(tmp_path) -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     module = create(net, *net.arrays["constants"])
@@ -295,7 +296,7 @@ def save(module) -> bytes:
     return bytes(module["save_to_bytes"]())
 
 
-def test_saved_bytes_that_are_cut_off_or_foreign() -> None:
+def test_truncated_or_foreign_saved_bytes_are_refused() -> None:
     import tvm_ffi
 
     net, output = residual_net()

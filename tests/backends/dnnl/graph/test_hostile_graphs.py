@@ -1,5 +1,7 @@
-"""Fuzzing: valid graphs and saved modules with something changed. Each is refused with a typed
-error, or runs; nothing ends the process."""
+"""Fuzzing: valid graphs and saved modules with a random change.
+
+Each is refused with a typed error, or runs; nothing ends the process.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from tests.sweeps import some
 
 pytestmark = pytest.mark.native
 REFUSED = (ValueError, TypeError, MemoryError)
-SMALL = 100_000  # elements; larger graphs are built and not run
+SMALL = 100_000  # elements; graphs with more are built but not run
 
 HOSTILE: list[Any] = [
     *(-1, 0, 1, 2, 3, 4, 5, 7, 16, 63, 64, 65, 255, 256, 1000, 65536),
@@ -34,7 +36,7 @@ HOSTILE: list[Any] = [
 
 
 def seeds() -> list[dict[str, Any]]:
-    """Graphs of every kind, post-ops of every kind among them."""
+    """Graphs with every kind of operation and every kind of post-op."""
     net, output = residual_net()
     graphs = [{**net.graph, "outputs": [output]}]
     for kind, (shapes, attrs) in OPERANDS.items():
@@ -101,7 +103,7 @@ def shapes_of(text: str, role: str) -> list[list[int]]:
 
 
 def create(text: str) -> Any:
-    """The module of a graph that was accepted, run once where it is small; None when refused."""
+    """The module of an accepted graph, run once if the graph is small; None for a refused graph."""
     try:
         module = native.function("create_graph")(text, [], False, "fixed")
     except REFUSED:
@@ -133,7 +135,7 @@ def run(module: Any, text: str) -> None:
             pass
 
 
-def test_the_seeds_are_valid() -> None:
+def test_unchanged_seed_graphs_are_accepted() -> None:
     for graph in SEEDS:
         assert create(json.dumps(graph)) is not None
 
@@ -147,9 +149,9 @@ def test_changed_graph_is_refused_or_runs_without_a_crash(text: str) -> None:
 
 @st.composite
 def cut_up(draw, data: bytes) -> bytes:
-    """Bytes with some of them overwritten, left out, doubled or put in."""
+    """Bytes with some parts overwritten, removed, duplicated or inserted."""
     changed = bytearray(data)
-    # Lengths and the JSON come first: most of the changes go there.
+    # Lengths and the JSON are at the beginning: most of the changes are made there.
     position = st.one_of(st.integers(0, 23), st.integers(0, len(data) - 1))
     for _ in range(draw(st.integers(1, 4))):
         at, length = draw(position), draw(st.sampled_from([1, 4, 8, 100]))
@@ -187,7 +189,7 @@ def load(data: bytes) -> None:
     run(module, module.inspect_source())
 
 
-def test_the_saved_module_is_valid_and_has_an_end() -> None:
+def test_unchanged_saved_module_is_accepted_and_one_with_extra_bytes_refused() -> None:
     load(saved())
     import tvm_ffi
 

@@ -1,4 +1,5 @@
-"""Which layouts convolutions run in: all right, the same for one graph, or the quickest."""
+"""The choice of layouts for convolutions: results are right, equal graphs get equal layouts,
+measured ones are the fastest."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.native
 
 
 def heavy_net() -> Net:
-    """Enough work that both ways are tried: 1.2e8 products."""
+    """A network with enough work that both layouts are tried: 1.2e8 products."""
     net = Net()
     attrs = {"padding": [1, 1, 1, 1]}
     net.graph["tensors"] = [
@@ -40,7 +41,7 @@ def region(net: Net, layouts: str) -> DnnlRegion:
 
 
 @pytest.mark.parametrize("layouts", ["fixed", "measured", "any"])
-def test_every_choice_computes_the_same(layouts: str) -> None:
+def test_every_layout_choice_computes_the_same_result(layouts: str) -> None:
     net, output = residual_net()
     stats = net.check(output, layouts=layouts).stats()
     assert stats["layouts"] == ("any" if layouts == "any" else "blocked")
@@ -48,7 +49,7 @@ def test_every_choice_computes_the_same(layouts: str) -> None:
     assert stats["layout_times_us"] == {}  # too little work to try
 
 
-def test_the_quicker_layouts_are_kept() -> None:
+def test_faster_measured_layouts_are_kept() -> None:
     net = heavy_net()
     results = {}
     for layouts, expected in {"fixed": "blocked", "any": "any", "measured": None}.items():
@@ -58,7 +59,7 @@ def test_the_quicker_layouts_are_kept() -> None:
         times = stats["layout_times_us"]
         if expected:
             assert stats["layouts"] == expected and times == {}
-        elif times:  # else oneDNN prefers blocks of its own accord
+        elif times:  # otherwise oneDNN chooses blocked layouts by itself
             assert times[stats["layouts"]] <= min(times.values()) / 0.97**2
     scale = np.abs(results["any"]).max()
     for result in results.values():
@@ -76,8 +77,9 @@ def chosen(module: Any) -> tuple[str, str]:
     return stats["layouts"], stats["layout_rule"]
 
 
-def test_a_saved_module_keeps_the_choice() -> None:
-    """Layouts that a rule would not choose come back: nothing is chosen when it is loaded."""
+def test_saved_module_keeps_the_layout_choice() -> None:
+    """Loading restores saved layouts without choosing again, even layouts that no rule would
+    choose."""
     net = heavy_net()
     saved = bytes(region(net, "measured").module["save_to_bytes"]())
     rule, ops = saved[8], int.from_bytes(saved[9:17], "little")
@@ -89,29 +91,30 @@ def test_a_saved_module_keeps_the_choice() -> None:
 
 
 @pytest.mark.parametrize("at", [8, 17])
-def test_a_saved_choice_that_is_none_is_refused(at: int) -> None:
+def test_invalid_saved_layout_choice_is_refused(at: int) -> None:
     saved = bytearray(region(heavy_net(), "fixed").module["save_to_bytes"]())
     saved[at] = 7
     with pytest.raises(ValueError, match=r"states the (rule of layouts|layout) 7, expected 0 to"):
         load(bytes(saved))
 
 
-def test_layouts_of_another_number_of_ops_are_refused() -> None:
+def test_saved_layouts_for_another_number_of_operations_are_refused() -> None:
     saved = bytes(region(heavy_net(), "fixed").module["save_to_bytes"]())
     two = saved[:9] + (2).to_bytes(8, "little") + b"\0" + saved[17:]
     with pytest.raises(ValueError, match="layouts of 2 ops, expected 1"):
         load(two)
 
 
-def test_an_unknown_rule_is_refused() -> None:
+def test_unknown_layout_rule_is_refused() -> None:
     with pytest.raises(ValueError, match="expected one of fixed, measured, any, found 'nhwc'"):
         region(heavy_net(), "nhwc")
 
 
 @needs_avx2
 @pytest.mark.parametrize("channels", [16, 20, 32])
-def test_one_number_for_each_channel_lies_in_the_tensors_blocks(channels: int) -> None:
-    """oneDNN has only a reference kernel, 300 times slower, for a row-major one beside blocks."""
+def test_operand_with_one_number_per_channel_takes_the_blocked_layout(channels: int) -> None:
+    """oneDNN has only a reference kernel, 300 times slower, for a row-major operand of a blocked
+    tensor."""
     net = Net()
     conv = net.op("conv2d", [net.input(1, 3, 9, 9), net.const(channels, 3, 3, 3)])
     shift = net.const(channels, 1, 1)
@@ -121,7 +124,7 @@ def test_one_number_for_each_channel_lies_in_the_tensors_blocks(channels: int) -
         assert not any(op["impl"].startswith("ref") for op in ops)
 
 
-def test_the_primitives_can_be_timed_alone() -> None:
+def test_primitives_can_be_timed_without_the_runtime() -> None:
     net, output = residual_net()
     region = net.check(output)
     assert 0 < region.module["time_bare"](10) < 1

@@ -1,4 +1,5 @@
-"""Graphs and constants that are wrong: each is refused, naming the op and the tensor."""
+"""Malformed graphs and constants: each is refused with the names of the operation and the
+tensor."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def residual_graph() -> dict[str, Any]:
 
 
 def edit(path: str, value: Any) -> str:
-    """The residual network's JSON with one place changed: "ops.0.kind", ..."""
+    """The residual network's JSON with the value at one path changed, such as "ops.0.kind"."""
     graph = copy.deepcopy(residual_graph())
     *parents, last = [int(key) if key.isdigit() else key for key in path.split(".")]
     place = graph
@@ -96,20 +97,20 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_graph_is_refused(case) -> None:
+def test_malformed_graph_is_refused(case) -> None:
     text, kind, message = MALFORMED[case]
     with pytest.raises(kind, match=message):
         native.function("create_graph")(text, [], False, "fixed")
 
 
-def test_a_truncated_graph_is_refused() -> None:
+def test_truncated_graph_is_refused() -> None:
     text = edit("version", 1)
     for length in range(0, len(text), 37):
         with pytest.raises((ValueError, TypeError)):
             native.function("create_graph")(text[:length], [], False, "fixed")
 
 
-def test_bad_constants_are_named() -> None:
+def test_wrong_constants_are_named_in_the_error() -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     constants = list(net.arrays["constants"])
@@ -122,8 +123,8 @@ def test_bad_constants_are_named() -> None:
         DnnlRegion(net.graph, [[1.0], *constants[1:]])
 
 
-def test_more_memory_than_there_is() -> None:
-    """A tensor that fits an address space but no memory is an error, not a dead process."""
+def test_tensor_larger_than_memory_raises_memory_error() -> None:
+    """The tensor fits the address space but no memory: an error, not a dead process."""
     net = Net()
     a, b = net.input(2**22, 1), net.input(1, 2**22)
     graph = net.graph

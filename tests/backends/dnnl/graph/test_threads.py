@@ -1,4 +1,5 @@
-"""Many Python threads at once: on one region, on several, on kernels, while regions are made."""
+"""Many Python threads at once: on one region, on several regions, on kernels, and while regions
+are compiled."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.native
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Runs work(0) ... work(count - 1) at once; raises what the first of them raised."""
+    """Runs work(0) ... work(count - 1) at once; raises the first exception."""
     failures: list[BaseException] = []
     start = threading.Barrier(count)
 
@@ -38,7 +39,7 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
         raise failures[0]
 
 
-def test_one_region_with_inputs_of_each_thread() -> None:
+def test_threads_with_their_own_inputs_may_call_one_region() -> None:
     net, output = residual_net()
     region = net.check(output)
     rng = np.random.default_rng(1)
@@ -54,8 +55,8 @@ def test_one_region_with_inputs_of_each_thread() -> None:
     assert region.stats()["calls"] == calls + 80
 
 
-def test_threads_run_one_region_with_different_batches() -> None:
-    """Plans are made, used and dropped while others run."""
+def test_threads_may_run_one_region_with_different_batches() -> None:
+    """Plans are made, used and dropped while other threads run."""
     net, output = residual_net()
     region = net.check(output)
     rng = np.random.default_rng(2)
@@ -71,7 +72,7 @@ def test_threads_run_one_region_with_different_batches() -> None:
     assert len(region.stats()["prepared"]) == 8
 
 
-def test_several_regions_and_kernels() -> None:
+def test_threads_may_run_several_regions_and_kernels() -> None:
     made = [residual_net() for _ in range(4)]
     regions = [net.check(output) for net, output in made]
     data = made[0][0].arrays["inputs"][0]
@@ -95,7 +96,7 @@ def test_several_regions_and_kernels() -> None:
     in_threads(7, work)
 
 
-def test_statistics_and_saving_while_it_runs() -> None:
+def test_statistics_and_saving_work_while_the_region_runs() -> None:
     net, output = residual_net()
     region = net.check(output)
     data = net.arrays["inputs"][0]
@@ -117,7 +118,7 @@ def test_statistics_and_saving_while_it_runs() -> None:
     in_threads(6, work)
 
 
-def test_the_lock_of_python_is_free_meanwhile() -> None:
+def test_region_releases_the_interpreter_lock() -> None:
     net = Net()
     tensor = net.input(1, 64, 96, 96)
     for _ in range(4):
@@ -143,5 +144,5 @@ def test_the_lock_of_python_is_free_meanwhile() -> None:
         turns += 1
         time.sleep(0)
     worker.join()
-    # With the lock held, Python would come to it between the calls alone.
+    # If regions held the lock, Python would run only between the calls.
     assert turns > 60

@@ -1,4 +1,4 @@
-"""Ops that move nothing by themselves, and branches that are joined, in graphs."""
+"""Graphs with operations that move no data (views), and with branches that are concatenated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.backends.dnnl.graph.net import RELU, Net
 pytestmark = pytest.mark.native
 
 
-def test_a_network_in_nhwc_moves_nothing_inside() -> None:
-    """Channels last at the edges are a view; convolutions keep their layouts between."""
+def test_nhwc_network_has_no_reorders_inside() -> None:
+    """Channels last at the edges is a view; convolutions keep their layouts in between."""
     net = Net()
     rows = net.input(1, 8, 9, 32)
     tensor = net.op("transpose", [rows], axes=(0, 3, 1, 2))
@@ -24,7 +24,7 @@ def test_a_network_in_nhwc_moves_nothing_inside() -> None:
     assert convolutions[1]["input_layouts"]["data"] == convolutions[0]["dst_layout"]
 
 
-def test_a_view_of_a_view_and_a_reshape_of_a_transposed_tensor() -> None:
+def test_view_of_a_view_and_reshape_of_a_transposed_tensor_equal_reference() -> None:
     net = Net()
     data = net.input(2, 3, 4)
     turned = net.op("transpose", [data], axes=(2, 0, 1))
@@ -33,7 +33,7 @@ def test_a_view_of_a_view_and_a_reshape_of_a_transposed_tensor() -> None:
     net.check(turned, again, flat, net.op("eltwise", [again], alg="tanh"))
 
 
-def test_branches_are_joined() -> None:
+def test_concatenated_branches_equal_reference() -> None:
     net = Net()
     data = net.input(1, 16, 6, 6)
     branches = [

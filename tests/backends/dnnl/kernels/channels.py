@@ -1,8 +1,8 @@
 """Calls of every kernel at the channel counts of real networks, compared with PyTorch in float64.
 
-`python -m tests.backends.dnnl.kernels.channels` checks all of them and fails for the first that
-is wrong: for processors that oneDNN is told to take this one for (ONEDNN_MAX_CPU_ISA), which it
-reads once.
+`python -m tests.backends.dnnl.kernels.channels` checks all of them and fails at the first wrong
+one. Run it with ONEDNN_MAX_CPU_ISA set, which oneDNN reads once, to check the kernels of lesser
+processors.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from tests.backends.dnnl.reference import exact
 COUNTS = (16, 24, 32, 33, 64, 96, 128, 129, 256, 512, 517, 1024)
 SOME = (16, 33, 96, 256, 517, 1024)
 FEW = (24, 129, 512)
-# What a result may be off by, of the largest element: accumulated rounding in float32, one rounding
-# of each step in bfloat16.
+# Allowed error, relative to the largest element: accumulated rounding in float32, one rounding of
+# each step in bfloat16.
 TOLERANCES = {"float32": 2e-5, "bfloat16": 3e-2}
 
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes arrays of a dtype; of products, the second operand is int8 where that is an integer."""
+    """Makes arrays of a dtype; if it is an integer dtype, the second operand of products is
+    int8."""
 
     rng: np.random.Generator
     dtype: str
@@ -51,7 +52,7 @@ class Maker:
         return np.asarray(np.abs(self.rng.standard_normal(shape)) + 0.5, DTYPES[self.dtype])
 
     def weight(self, *shape: int) -> np.ndarray:
-        """Small, so that sums over many channels are about 1."""
+        """Small values, so that sums over many channels are about 1."""
         if self.dtype in INTEGERS:
             return self.array(*shape, dtype="int8")
         scale = math.sqrt(max(1, math.prod(shape[1:])))
@@ -70,7 +71,7 @@ def window(axes: int, strides: int, padding: int) -> dict[str, Any]:
 
 
 def convolutions(axes: int, biased: bool = True) -> Cases:
-    """Few channels to many, many to few, as many in groups, and depthwise."""
+    """From few channels to many, from many to few, in groups and depthwise."""
 
     def cases(make: Maker, count: int) -> Iterator[Case]:
         size = 6 if axes < 3 else 4
@@ -290,7 +291,7 @@ CASES: dict[str, Cases] = {
 
 
 def check(name: str, dtype: str, count: int) -> int:
-    """Compare every case of a kernel, alone and with post-ops; return the number of cases.
+    """Compares every case of a kernel, alone and with post-ops; returns the number of cases.
 
     Raises AssertionError naming the call.
     """
@@ -304,7 +305,7 @@ def check(name: str, dtype: str, count: int) -> int:
         done += 1
         if name in NO_POST_OPS or not make.real or wanted.ndim < 2:
             continue
-        # One number for each channel, where other numbers would show at once.
+        # One number for each channel: a number at a wrong channel shows at once.
         scale = make.positive(1, wanted.shape[1], *[1] * (wanted.ndim - 2))
         chain = [
             {"kind": "binary", "alg": "add", "input": make.array(*wanted.shape)},
@@ -320,7 +321,7 @@ def check(name: str, dtype: str, count: int) -> int:
 
 
 def in_torch(name: str, case: Case) -> np.ndarray:
-    """PyTorch's result; the formula in exact arithmetic for kernels without a counterpart."""
+    """PyTorch's result; the formula in exact arithmetic for kernels that PyTorch lacks."""
     if name not in kernels_in_torch.KERNELS:
         args = [each_array(exact, arg) for arg in case.args]
         return KERNELS[name].formula(*args, **case.attrs).value

@@ -1,4 +1,5 @@
-"""Drawing calls of kernels: shapes and attributes from hypothesis, elements from a generator."""
+"""Draws calls of kernels: shapes and attributes from hypothesis, elements from a random
+generator."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class Case:
 
 
 class Draw:
-    """Draws shapes and attributes from hypothesis, elements from a generator seeded by it.
+    """Draws shapes and attributes from hypothesis, and elements from a generator that hypothesis
+    seeds.
 
     dtype: of the elements. integers: for a product of `dtype` and int8.
     """
@@ -50,7 +52,8 @@ class Draw:
         return [self.int(low, high) for _ in range(count)]
 
     def shape(self, least: int = 0, most: int = 5, size: int = 5) -> list[int]:
-        """One axis may be long: kernels have loops over vectors, and what is left of them."""
+        """One axis may be long, because kernels have vectorized loops and loops for the
+        remainder."""
         shape = self.ints(self.int(least, most), 1, size)
         if shape and self.flag():
             shape[self.int(0, len(shape) - 1)] = self.one_of(16, 17, 33, 70)
@@ -74,7 +77,8 @@ class Draw:
 
 
 def each_array(function: Callable[[np.ndarray], Any], value: Any) -> Any:
-    """An argument of a case, a list of arrays or anything else, with `function` of its arrays."""
+    """Applies `function` to the arrays of an argument (an array, a list of arrays, or anything
+    else)."""
     if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
         return [function(part) for part in value]
     return function(value) if isinstance(value, np.ndarray | np.generic) else value

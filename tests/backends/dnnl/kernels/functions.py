@@ -1,8 +1,8 @@
 """oneDNN's element-wise functions in float64, from the formulas in native/README.md.
 
-`apply` carries a running error bound (reference.py) through them. oneDNN computes them as short
-polynomials: `noise` is how many units in the last place of 1 + |x| + |f(x)| that may cost, a
-property of its kernels, measured over their whole range.
+`apply` propagates a running error bound (reference.py) through them. oneDNN computes them as short
+polynomials: `noise` is the error of a polynomial, in units in the last place of 1 + |x| + |f(x)|.
+It is a property of oneDNN's kernels, measured over their whole range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Function:
-    """parameters: an (alpha, beta) to test with. positive: it has values only above 0."""
+    """parameters: an (alpha, beta) to test with. positive: defined only above 0."""
 
     formula: Callable[[Array, float, float], Array]
     noise: float = 8
@@ -81,11 +81,11 @@ BINARY = {
 
 
 def apply(alg: str, x: Bounded, alpha: float = 0.0, beta: float = 0.0) -> Bounded:
-    """f(x), its error that of x carried through f and f's own."""
+    """f(x); its error is the error of x propagated through f, plus the error of f itself."""
     function = FUNCTIONS[alg]
     value = function.formula(x.value, alpha, beta)
     ends = (function.formula(x.value + side * x.error, alpha, beta) for side in (-1, 1))
-    # The square is for an extremum between the ends; |f''| is at most 2 where f has one.
+    # The square covers an extremum inside the interval; |f''| is at most 2 there.
     carried = np.max([np.abs(end - value) for end in ends], axis=0) + x.error**2
     own = function.noise * U * (1 + x.magnitude + np.abs(value))
     return Bounded(value, carried + own)

@@ -1,4 +1,4 @@
-"""For every kernel a call that is right, and wrong shapes and values of its arguments."""
+"""For every kernel: one valid call, and wrong shapes and values of its arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def tensor(*shape: int, dtype: str = "float32") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Call:
-    """tensors and attrs: a right call. shapes: wrong ones of a tensor; values: of an attribute."""
+    """tensors and attrs: a valid call. shapes: wrong shapes of a tensor; values: wrong values of
+    an attribute."""
 
     tensors: dict[str, Any]
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -27,7 +28,7 @@ class Call:
     values: dict[str, list[Any]] = field(default_factory=dict)
 
     def run(self, name: str, **changed: Any) -> Any:
-        """The kernel with some arguments changed."""
+        """Calls the kernel with some arguments changed."""
         given = {**self.tensors, **self.attrs, **changed}
         tensors = [given.pop(key) for key in self.tensors]
         if "alg" in given and name != "resample":
@@ -42,7 +43,7 @@ STEPS = [(1, 1, 1, 1), "1", None, 1.5, 0, -1, 2**31, True]
 
 
 def conv(axes: int, biased: bool = True, integers: bool = True) -> Call:
-    """Of 6 channels to 4, in 2 groups."""
+    """A convolution from 6 channels to 4, in 2 groups."""
     taps = [2] * axes
     tensors = {"data": tensor(2, 6, *[5] * axes), "weight": tensor(4, 3, *taps)}
     shapes = {

@@ -1,9 +1,8 @@
 """For every kernel: arguments of any shape it takes, and its formula in float64.
 
-`KERNELS` is the table. A row draws a case and computes what the kernel called with it should give:
-the formula takes the kernel's own arguments, arrays as `Bounded` (reference.py) and lists of
-attributes written out. test_every_kernel.py calls the kernels; kernels_in_torch.py has the same
-formulas in PyTorch.
+`KERNELS` is the table. A row draws a case and computes the expected result: the formula takes the
+kernel's own arguments, with arrays as `Bounded` (reference.py) and lists of attributes in full.
+test_every_kernel.py calls the kernels; kernels_in_torch.py has the same formulas in PyTorch.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from tests.backends.dnnl.reference import Bounded
 
 @dataclass(frozen=True)
 class Kernel:
-    """cases(draw) -> Case; formula(*args, **attrs) -> Bounded. dtypes: of the first operand.
+    """cases(draw) -> Case; formula(*args, **attrs) -> Bounded.
 
-    from_integers: the dtype of the result where the operands are integers; None: theirs.
-    rounded_inside(*args, **attrs): what oneDNN keeps, on the way, in the dtype of the result.
+    dtypes: of the first operand. from_integers: the dtype of the result for integer operands; None:
+    the dtype of the operands. rounded_inside(*args, **attrs): the intermediate values that oneDNN
+    stores in the dtype of the result.
     """
 
     cases: Callable[[Draw], Case]
@@ -47,7 +47,7 @@ class Kernel:
 
 
 def window(d: Draw, axes: int, most_padding: Callable[[int], int]) -> tuple[Any, ...]:
-    """taps, the spatial sizes of data that they fit in, and strides, padding and dilation."""
+    """taps, spatial sizes of data that fit them, strides, padding and dilation."""
     taps, dilation = d.ints(axes, 1, 3), d.ints(axes, 1, 2)
     extent = [(t - 1) * n + 1 for t, n in zip(taps, dilation, strict=True)]
     padding = [d.int(0, most_padding(extent[n % axes])) for n in range(2 * axes)]
@@ -60,7 +60,7 @@ def window(d: Draw, axes: int, most_padding: Callable[[int], int]) -> tuple[Any,
 
 
 def conv_cases(d: Draw, axes: int, biased: bool | None) -> Case:
-    """biased: None for either."""
+    """biased: whether there is a bias; None: draws it."""
     taps, size, attrs = window(d, axes, lambda extent: extent + 1)
     groups = d.one_of(1, 1, 2, 3, 16)
     per, out_per = d.one_of(1, 2, 5, 16), d.one_of(1, 3, 16)
@@ -105,11 +105,12 @@ def transposed_cases(d: Draw, axes: int) -> Case:
 
 def pool_cases(d: Draw, axes: int, mean: bool) -> Case:
     taps, size, attrs = window(d, axes, lambda extent: extent - 1)
-    # Each window has an element in it: see test_a_window_of_padding.
+    # Each window contains an element: see
+    # test_max_pool_over_padding_alone_is_the_smallest_number.
     size = [max(pair) for pair in zip(size, attrs["dilation"], strict=True)]
     data = d.array(d.int(1, 2), d.one_of(1, 3, 16, 20), *size)
     if mean:
-        # oneDNN has no mean of a dilated window that leaves the padding out.
+        # oneDNN cannot compute the mean of a dilated window without counting the padding.
         attrs["count_include_pad"] = (set(attrs["dilation"]) != {1} and any(attrs["padding"])) or (
             d.flag()
         )
@@ -193,7 +194,7 @@ def reduce_cases(d: Draw) -> Case:
 
 
 def some_parameters(d: Draw, alg: str) -> dict[str, float]:
-    """Those of FUNCTIONS, or others that the function has values for."""
+    """The parameters in FUNCTIONS, or other parameters for which the function has values."""
     alpha, beta = FUNCTIONS[alg].parameters
     if alg == "clip" and d.flag():
         alpha = beta - d.int(0, 8) / 4
@@ -217,7 +218,7 @@ def named_function(alg: str) -> Kernel:
 
 
 def with_numbers(alg: str, *low_to_high: tuple[int, int]) -> Callable[[Draw], Case]:
-    """Numbers behind the data: as many as ranges, in quarters."""
+    """The data, then as many numbers as there are ranges, in quarters."""
 
     def cases(d: Draw) -> Case:
         numbers = [d.int(low, high) / 4 for low, high in low_to_high]
@@ -227,7 +228,7 @@ def with_numbers(alg: str, *low_to_high: tuple[int, int]) -> Callable[[Draw], Ca
 
 
 def pair(d: Draw, positive: bool = False) -> list[np.ndarray]:
-    """Two arrays that broadcast, one of them or both."""
+    """Two arrays that broadcast: one of them or both are broadcast."""
     whole = d.shape()
     shapes = [whole, d.beside(whole)]
     if d.flag():

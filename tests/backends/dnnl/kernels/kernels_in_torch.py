@@ -1,8 +1,7 @@
-"""The formulas of kernel_cases.py once more, in PyTorch: somebody else's reading of them.
+"""The formulas of kernel_cases.py again, in PyTorch: an independent reading of them.
 
-Each takes the arguments of the kernel of its name, arrays as float64 tensors. What PyTorch has in
-another form (paddings that differ in front and behind, dilated means) is put together from what it
-has.
+Each takes the arguments of the kernel of its name, arrays as float64 tensors. PyTorch lacks some
+forms (paddings that differ before and after, dilated means); these are composed of its operations.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Computed = Callable[..., Tensor]
 
 
 def pad(data: Tensor, padding: list[int], value: float = 0.0) -> Tensor:
-    """All before, then all behind; PyTorch goes from the last axis to the first."""
+    """`padding` lists all axes before, then all after; PyTorch lists the last axis first."""
     axes = len(padding) // 2
     sides = [side for n in reversed(range(axes)) for side in (padding[n], padding[axes + n])]
     return F.pad(data, sides, value=value)
@@ -65,7 +64,7 @@ def max_pool(axes: int) -> Computed:
 
 
 def avg_pool(axes: int) -> Computed:
-    """Sums by a convolution with ones, over the number of elements there are."""
+    """Sums by a convolution with ones, divided by the number of elements."""
     function = getattr(F, f"conv{axes}d")
 
     def computed(data, pool_size, *, strides, padding, dilation, count_include_pad):

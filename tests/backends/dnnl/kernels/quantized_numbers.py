@@ -1,8 +1,8 @@
 """Quantize, dequantize and requantize in exact arithmetic, as Relay defines them.
 
-Integers of any size in place of the kernel's 32 and 64 bits: what it does in machine words is what
-is to be shown. Source of the definitions: apache/tvm, src/relay/qnn/op/quantize.cc, dequantize.cc
-and requantize.cc (compute_dtype int64), src/relay/qnn/utils.cc.
+Integers have any size here, so that the kernel's 32-bit and 64-bit arithmetic is checked against
+them. Source of the definitions: apache/tvm, src/relay/qnn/op/quantize.cc, dequantize.cc and
+requantize.cc (compute_dtype int64), src/relay/qnn/utils.cc.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def data(d: Draw) -> tuple[np.ndarray, int]:
 
 def quantize_cases(d: Draw) -> Case:
     array, axis = data(d)
-    if d.flag():  # halves are where rounding shows
+    if d.flag():  # halves show how a kernel rounds
         array = np.asarray(np.round(array * 4) / 2, np.float32)
     scale, zero = parameters(d, list(array.shape), axis)
     if d.flag():
@@ -59,7 +59,7 @@ def requantize_cases(d: Draw) -> Case:
 
 
 def along(parameter: Any, value: np.ndarray, axis: int) -> np.ndarray:
-    """A number, or a vector along `axis`, beside the data."""
+    """A number, or a vector along `axis`, broadcast to the data."""
     array = np.asarray(parameter.value)
     if array.ndim == 0:
         return np.broadcast_to(array, value.shape)
@@ -75,7 +75,7 @@ def cut(values: Any, shape: tuple[int, ...], dtype: str) -> Bounded:
 
 
 def quantize(data: Bounded, scale: Any, zero_point: Any, *, axis: int, dtype: str) -> Bounded:
-    # The quotient is rounded to float32 first, as there.
+    # Relay rounds the quotient to float32 first.
     x = data.value.astype(np.float32)
     quotient = (x / along(scale, x, axis).astype(np.float32)).astype(np.float64)
     halves_away = np.sign(quotient) * np.floor(np.abs(quotient) + 0.5)
@@ -87,7 +87,7 @@ def quantize(data: Bounded, scale: Any, zero_point: Any, *, axis: int, dtype: st
 
 def dequantize(data: Bounded, scale: Any, zero_point: Any, *, axis: int) -> Bounded:
     difference = data.value - along(zero_point, data.value, axis)
-    # An integer becomes float32, and is multiplied in it: two roundings, none of them to be missed.
+    # An integer is rounded to float32, then the product is: both roundings are needed.
     exactly = difference.astype(np.float32) * along(scale, data.value, axis).astype(np.float32)
     return exact(exactly)
 
@@ -107,9 +107,9 @@ def requantize(
 
 
 def rescaled(value: int, ratio: float, rounding: str) -> int:
-    """value * ratio to the nearest integer, the ratio being multiplier * 2**(shift - 31)."""
+    """value * ratio to the nearest integer, with ratio = multiplier * 2**(shift - 31)."""
     mantissa, shift = math.frexp(ratio)
-    multiplier = math.floor(mantissa * 2**31 + 0.5)  # positive: halves away from zero are up
+    multiplier = math.floor(mantissa * 2**31 + 0.5)  # positive halves away from zero round up
     exact_value = value * Fraction(multiplier) * Fraction(2) ** (shift - 31)
     if rounding == "TOEVEN":
         return round(exact_value)

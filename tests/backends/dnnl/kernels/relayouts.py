@@ -1,4 +1,5 @@
-"""Layouts such as NCHW16c in NumPy: a reshape that cuts axes, a transposition, one that joins."""
+"""Layouts such as NCHW16c in NumPy: a reshape splits axes, a transposition permutes, a reshape
+joins."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.backends.dnnl.kernels.draws import Draw
 def draw(d: Draw) -> tuple[str, str, list[int]]:
     """Two layouts of the same axes, and the shape of data in the first."""
     axes = "NCHWD"[: d.int(1, 4)]
-    # Where both cut an axis, one block has to divide the other.
+    # If both split an axis, one block size has to divide the other.
     blocks = {a: (d.one_of(1, 1, 2, 4), d.one_of(1, 1, 2, 8)) for a in axes}
     sizes = {a: max(blocks[a]) * d.int(1, 3) for a in axes}
     layouts = []
@@ -40,7 +41,7 @@ def inner(layout: str) -> dict[str, int]:
 
 
 def move(array: np.ndarray, src: str, dst: str) -> np.ndarray:
-    """By way of the axes whole, in the order of the alphabet."""
+    """Converts through the layout with unsplit axes in alphabetical order."""
     axes = sorted(a for a in src if a.isupper())
     names = letters(src)
     order = [n for a in axes for n in (names.find(a), names.find(a.lower())) if n >= 0]

@@ -1,4 +1,4 @@
-"""Every kernel at the channel counts of real networks, here and on lesser processors."""
+"""Every kernel at the channel counts of real networks, on this processor and on lesser ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def on_a_processor_with(instructions: str, *arguments: str) -> None:
             **os.environ,
             "ONEDNN_MAX_CPU_ISA": instructions,
             "OMP_NUM_THREADS": "2",
-            "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait leave the cores to other tests
+            "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads leave the cores to other tests
         },
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
@@ -49,7 +49,7 @@ def on_a_processor_with(instructions: str, *arguments: str) -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Threads of PyTorch's and oneDNN's that wait for one another take many times as long."""
+    """Several threads of PyTorch and oneDNN wait for each other, which takes many times as long."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with native.using_threads(1):
@@ -62,14 +62,14 @@ def test_every_kernel_has_cases() -> None:
 
 
 @pytest.mark.parametrize("name", channels.CASES)
-def test_few_counts(name: str) -> None:
+def test_few_channel_counts_equal_torch(name: str) -> None:
     for count in channels.FEW:
         channels.check(name, "float32" if "float32" in KERNELS[name].dtypes else "int32", count)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", channels.CASES)
-def test_all_counts(name: str) -> None:
+def test_all_channel_counts_equal_torch(name: str) -> None:
     for dtype in KERNELS[name].dtypes:
         for count in channels.COUNTS:
             channels.check(name, dtype, count)
@@ -77,16 +77,16 @@ def test_all_counts(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("instructions", FLAGS)
-def test_counts_on_another_processor(instructions: str) -> None:
+def test_channel_counts_on_another_processor_equal_torch(instructions: str) -> None:
     on_a_processor_with(instructions, *map(str, channels.SOME))
 
 
-# oneDNN's strided deconvolution adds the bias, and applies post-ops, in several of its rounds.
+# oneDNN's strided deconvolution adds the bias, and applies post-ops, in several of its passes.
 DEEP = [(2, 512), (2, 517), (2, 1024), (3, 64), (3, 256), (3, 1024)]
 
 
 @pytest.mark.parametrize(("axes", "count"), DEEP)
-def test_a_transposed_convolution_adds_its_bias_once(axes: int, count: int) -> None:
+def test_transposed_convolution_adds_its_bias_once(axes: int, count: int) -> None:
     data = np.ones((1, count, *[4] * axes), np.float32)
     weight = np.zeros((count, 64, *[4] * axes), np.float32)
     kernel = getattr(kernels, f"conv{axes}d_transpose")
@@ -97,7 +97,7 @@ def test_a_transposed_convolution_adds_its_bias_once(axes: int, count: int) -> N
     np.testing.assert_array_equal(result, np.ones_like(result))
 
 
-def test_so_it_does_in_a_network() -> None:
+def test_transposed_convolution_in_a_network_adds_its_bias_once() -> None:
     data = relay.var("data", shape=(1, 512, 4, 4))
     weight = relay.const(np.zeros((512, 64, 4, 4), np.float32))
     made = nn.conv2d_transpose(
@@ -112,6 +112,6 @@ def test_so_it_does_in_a_network() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("instructions", ["AVX2", "AVX512_CORE"])
-def test_so_it_does_on_another_processor(instructions: str) -> None:
+def test_transposed_convolution_on_another_processor_adds_its_bias_once(instructions: str) -> None:
     names = [f"conv{axes}d_transpose" for axes in (1, 2, 3)]
     on_a_processor_with(instructions, "512", "1024", "--kernels", *names)

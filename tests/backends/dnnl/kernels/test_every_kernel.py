@@ -1,7 +1,8 @@
 """Every kernel, alone and fused, on any shapes, attributes, dtypes and memory, against float64.
 
-`KERNELS` (kernel_cases.py) has a row for each; here a case of the row is called in any of the ways
-there are to write it, and compared with the row's formula within the bound of its rounding errors.
+`KERNELS` (kernel_cases.py) has a row for each; a test draws a case of the row, calls the kernel
+with its arguments written in any valid form, and compares the result with the row's formula within
+the bound of its rounding errors.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LISTS = ("strides", "padding", "dilation", "output_padding")
 
 
 def strided(array: np.ndarray) -> np.ndarray:
-    """The same elements, every second one of a larger array, read backwards."""
+    """The same elements, as every second element of a larger array, in reverse."""
     larger = np.zeros([2 * size for size in array.shape], array.dtype)
     view = larger[tuple(slice(None, None, -2) for _ in array.shape)]
     view[...] = array
@@ -65,14 +66,14 @@ MEMORY: list[Callable[[np.ndarray], Any]] = [
 
 
 def anywhere(d: Draw, value: Any) -> Any:
-    """An argument with its arrays in memory of any kind."""
+    """An argument with its arrays in any kind of memory."""
     return each_array(
         lambda a: d.one_of(*MEMORY)(a) if isinstance(a, np.ndarray) and a.ndim else a, value
     )
 
 
 def shortened(d: Draw, name: str, value: Any) -> Any:
-    """Attributes of windows as short as they may be written."""
+    """Attributes of windows in their shortest valid form."""
     if name == "padding" and value[: len(value) // 2] == value[len(value) // 2 :] and d.flag():
         value = value[: len(value) // 2]
     if isinstance(value, list) and name in LISTS and len(set(value)) == 1 and d.flag():
@@ -82,20 +83,20 @@ def shortened(d: Draw, name: str, value: Any) -> Any:
 
 # ---- chains of post-ops
 
-# Not those that have values above 0 alone, nor the one that soon has none that is finite.
+# Without functions defined only above 0, and without the one that soon overflows.
 CHAINABLE = sorted(set(FUNCTIONS) - {"exp", "pow", "log", "sqrt"})
 
 
 def operand(d: Draw, shape: Sequence[int], positive: bool) -> Any:
     if d.int(0, 4) == 0:
         return d.one_of(0.5, 2, np.float32(1.5))
-    # Kernels have code of their own for one number for each channel, and for some axes together.
+    # Kernels have separate code for one number per channel, and for some combinations of axes.
     channels = [size if axis == 1 else 1 for axis, size in enumerate(shape)]
     return d.array(*d.one_of(d.beside(shape), channels, list(shape)), positive=positive)
 
 
 def post_op(d: Draw, so_far: Bounded) -> tuple[dict[str, Any], Bounded]:
-    """One post-op, and what it makes of the result so far."""
+    """One post-op, and its function of the result so far."""
     kind = d.one_of("eltwise", "binary", "sum")
     if kind == "eltwise":
         alg = d.one_of(*CHAINABLE)
@@ -172,9 +173,9 @@ def test_every_kernel_that_computes_supports_post_ops() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_max_pool_over_padding_alone_is_the_smallest_number(dtype: str) -> None:
-    """A dilated window around a small image: the smallest number there is, as in Relay.
+    """A dilated window around a small image gives the smallest number, as in Relay.
 
-    On processors without bfloat16 it is that of float32, which bfloat16 rounds to -inf.
+    Processors without bfloat16 give the smallest float32, which bfloat16 rounds to -inf.
     """
     data = np.zeros((1, 1, 1), DTYPES[dtype])
     (pooled,) = kernels.max_pool1d(data, 2, padding=1, dilation=2).flat
@@ -184,7 +185,8 @@ def test_max_pool_over_padding_alone_is_the_smallest_number(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "uint8"])
 def test_convolution_windows_over_padding_alone_equal_the_reference(dtype: str) -> None:
-    """oneDNN's AMX kernel reads past the end of a list of its own there: another one is taken."""
+    """oneDNN's AMX kernel reads past the end of an internal list here, so another kernel is
+    used."""
     rng = np.random.default_rng(0)
     data = rng.integers(0, 4, (1, 16, 6, 1, 3)).astype(DTYPES[dtype])
     weight = rng.integers(-2, 3, (32, 16, 3, 2, 2))
@@ -199,7 +201,8 @@ def test_convolution_windows_over_padding_alone_equal_the_reference(dtype: str) 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_convolution_1_by_1_with_a_zero_point_equals_the_reference(dtype: str) -> None:
-    """oneDNN's AMX kernel gives wrong sums for images of 27 to 49 pixels: another one is taken."""
+    """oneDNN's AMX kernel gives wrong sums for images of 27 to 49 pixels, so another kernel is
+    used."""
     rng = np.random.default_rng(0)
     for height, width in ((3, 9), (6, 6), (6, 8), (7, 7), (5, 9), (8, 8)):
         for inputs, outputs in ((64, 40), (128, 100), (1024, 64)):
@@ -212,14 +215,14 @@ def test_convolution_1_by_1_with_a_zero_point_equals_the_reference(dtype: str) -
 
 
 def test_reorder_and_transpose_keep_every_bit_of_int32() -> None:
-    """oneDNN rounds int32 that it transposes in blocks of 8 by 8 to what float32 has."""
+    """oneDNN rounds int32 to float32 precision if it transposes in blocks of 8 by 8."""
     rng = np.random.default_rng(0)
     data = rng.integers(-(2**31), 2**31, (8, 8), np.int64).astype(np.int32)
     np.testing.assert_array_equal(kernels.reorder(data, "NC", "CN"), data.T)
     np.testing.assert_array_equal(kernels.transpose(data, (1, 0)), data.T)
 
 
-# Where oneDNN reads what it fuses at the wrong places: a number for each channel.
+# Cases in which oneDNN reads a fused operand, one number per channel, at wrong addresses.
 MISREAD: dict[str, tuple[list[Any], list[int]]] = {
     "softmax": ([np.zeros((2, 3, 5), np.float32)], [3, 1]),
     "log_softmax": ([np.zeros((2, 16, 6, 5), np.float32)], [16, 1, 1]),
@@ -229,7 +232,7 @@ MISREAD: dict[str, tuple[list[Any], list[int]]] = {
 
 
 @pytest.mark.parametrize("name", MISREAD)
-def test_a_number_for_each_channel_is_added_to_that_channel(name: str) -> None:
+def test_one_number_per_channel_is_added_to_its_channel(name: str) -> None:
     args, shape = MISREAD[name]
     numbers = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     kernel = getattr(kernels, name)

@@ -1,4 +1,4 @@
-"""The formulas that kernels are compared with, compared with PyTorch's."""
+"""The float64 formulas that kernels are compared with, checked against PyTorch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.backends.dnnl.kernels.draws import Draw, each_array  # noqa: E402
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS  # noqa: E402
 from tests.backends.dnnl.reference import exact  # noqa: E402
 
-# What PyTorch has not: layouts in blocks, and Relay's roundings of integers. Those formulas put
-# elements in other places, or are exact.
+# PyTorch lacks blocked layouts and Relay's rounding of integers. Those formulas only move
+# elements, or are exact.
 MISSING = ("reorder", "quantize", "requantize")
 
 

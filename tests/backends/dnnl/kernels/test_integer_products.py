@@ -1,4 +1,4 @@
-"""Products of 8-bit integers are exact on every processor: the numbers of NumPy in int64.
+"""Products of 8-bit integers are exact on every processor: equal to NumPy in int64.
 
 `make machines` runs this for each instruction set; without VNNI the kernels are those of
 native/src/integer.
@@ -22,7 +22,7 @@ ZEROS = (0, 1, -128, 127, 128, 200, 255)
 
 
 def integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
-    """Half of all tensors hold extreme values alone, whose products are the largest."""
+    """Half of all tensors hold only extreme values, whose products are the largest."""
     limits = np.iinfo(dtype)
     if rng.integers(2):
         return rng.choice(np.array([limits.min, limits.max], dtype), shape)
@@ -32,7 +32,7 @@ def integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
 def convolved(
     data: np.ndarray, weight: np.ndarray, zero: int, window: dict[str, Any], groups: int
 ) -> np.ndarray:
-    """The formula in int64, tap by tap."""
+    """The convolution in int64, tap by tap."""
     axes = data.ndim - 2
     strides, steps, pads = window["strides"], window["dilation"], window["padding"]
     sides = [(0, 0), (0, 0), *((pads[i], pads[axes + i]) for i in range(axes))]
@@ -91,7 +91,7 @@ def convolutions(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=some(150))
 @given(case=convolutions())
-def test_convolutions_are_exact(case: dict[str, Any]) -> None:
+def test_convolutions_of_integers_are_exact(case: dict[str, Any]) -> None:
     rng = np.random.default_rng(case["seed"])
     data = integers(rng, case["dtype"], *case["data"])
     weight = integers(rng, "int8", *case["weight"])
@@ -111,7 +111,7 @@ def test_convolutions_are_exact(case: dict[str, Any]) -> None:
     zero=st.sampled_from(ZEROS),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_dense_layers_are_exact(
+def test_dense_layers_of_integers_are_exact(
     shape: tuple[int, int, int], dtype: str, zero: int, seed: int
 ) -> None:
     rows, depth, units = shape
@@ -131,7 +131,7 @@ def test_dense_layers_are_exact(
     dtype=st.sampled_from(["uint8", "int8"]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_products_of_matrices_are_exact(
+def test_matmuls_of_integers_are_exact(
     sizes: tuple[int, int, int],
     batches: tuple[tuple[int, ...], tuple[int, ...]],
     turned: tuple[bool, bool],

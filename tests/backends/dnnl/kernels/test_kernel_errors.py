@@ -1,8 +1,8 @@
-"""Every argument of every kernel: an error describes it before memory is touched.
+"""Every argument of every kernel is checked before memory is touched, and an error describes it.
 
-`CALLS` (kernel_calls.py) has wrong shapes and values of each kernel's arguments. What is wrong
-everywhere (a list, float64, no dimension of 0 or 7 of them, a result that is read-only,
-strided, of another shape, or where an operand is) is tried with every tensor of every call.
+`CALLS` (kernel_calls.py) has wrong shapes and values of each kernel's arguments. Faults that every
+tensor can have (a list, float64, an empty dimension, 7 dimensions, a result that is read-only,
+strided, of another shape or overlapping an operand) are tried with every tensor of every call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIONAL = {("bias", name) for name in CALLS if "bias" in CALLS[name].tensors} -
 
 
 def refused(name: str, argument: str, **changed: Any) -> str:
-    """The message, which names kernel and argument, and says what was expected and found."""
+    """The error message, which names kernel and argument, what was expected and what was found."""
     with pytest.raises((TypeError, ValueError)) as caught:
         CALLS[name].run(name, **changed)
     message = str(caught.value)
@@ -61,8 +61,8 @@ def test_every_argument_of_every_kernel_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_the_call_is_right(name: str) -> None:
-    """Else nothing below would show anything."""
+def test_unchanged_call_is_accepted(name: str) -> None:
+    """Without this, the refusals below would prove nothing."""
     CALLS[name].run(name)
 
 
@@ -86,11 +86,11 @@ def test_argument_that_is_not_a_tensor_is_refused(name: str, argument: str) -> N
         ]
     )
 )
-def test_a_dtype_that_does_not_go_with_the_others(name: str, argument: str) -> None:
+def test_dtype_that_differs_from_the_other_arguments_is_refused(name: str, argument: str) -> None:
     call = CALLS[name]
     if len(call.tensors) > 1:
         first, second, *_ = call.tensors
-        named = second if argument == first else argument  # the others have to be as the first is
+        named = second if argument == first else argument  # the others must have its dtype
         other = call.tensors[argument].astype(ml_dtypes.bfloat16)
         message = refused(name, named, **{argument: other})
         assert "bfloat16" in message
@@ -99,27 +99,27 @@ def test_a_dtype_that_does_not_go_with_the_others(name: str, argument: str) -> N
 
 
 @pytest.mark.parametrize(**ids([*arguments("tensors")]))
-def test_too_many_dimensions_and_none_of_them_empty(name: str, argument: str) -> None:
+def test_too_many_or_empty_dimensions_are_refused(name: str, argument: str) -> None:
     given = CALLS[name].tensors[argument]
     refused(name, argument, **{argument: given[:0]})
     refused(name, argument, **{argument: given.reshape((1,) * (7 - given.ndim) + given.shape)})
 
 
 @pytest.mark.parametrize(**ids([*arguments("shapes")]))
-def test_wrong_shapes(name: str, argument: str) -> None:
+def test_wrong_shape_is_refused(name: str, argument: str) -> None:
     for shape in CALLS[name].shapes[argument]:
         message = refused(name, argument, **{argument: tensor(*shape)})
         assert str(shape) in message or re.search("padded|batch of", message), message
 
 
 @pytest.mark.parametrize(**ids([*arguments("values")]))
-def test_wrong_values(name: str, argument: str) -> None:
+def test_wrong_attribute_value_is_refused(name: str, argument: str) -> None:
     for value in CALLS[name].values[argument]:
         refused(name, argument, **{argument: value})
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_wrong_results(name: str) -> None:
+def test_wrong_result_array_is_refused_and_unchanged(name: str) -> None:
     right = CALLS[name].run(name)
     out = np.full(right.shape, 7, right.dtype)
     fixed = out.copy()
@@ -140,7 +140,7 @@ def test_wrong_results(name: str) -> None:
 
 
 @pytest.mark.parametrize(**ids([*arguments("tensors")]))
-def test_results_where_an_operand_is(name: str, argument: str) -> None:
+def test_result_that_overlaps_an_operand_is_refused(name: str, argument: str) -> None:
     call = CALLS[name]
     right = call.run(name)
     operand = call.tensors[argument]
@@ -149,7 +149,7 @@ def test_results_where_an_operand_is(name: str, argument: str) -> None:
     placed[...] = operand
     out = both[: right.nbytes].view(right.dtype).reshape(right.shape)
     if name.endswith("_transpose") and argument == "weight":
-        # Its axes are turned first, in memory of their own.
+        # Its axes are permuted first, in a copy.
         np.testing.assert_array_equal(call.run(name, weight=placed, out=out), right)
         return
     with pytest.raises(ValueError, match=rf"{name}: out shares memory with {argument}; pass an"):
@@ -216,19 +216,19 @@ POST_OPS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("case", POST_OPS)
 @pytest.mark.parametrize("name", ["conv2d", "dense_bias", "add", "relu", "sum", "concatenate"])
-def test_wrong_post_ops(name: str, case: str) -> None:
+def test_wrong_post_op_is_refused(name: str, case: str) -> None:
     post_ops, message = POST_OPS[case]
     with pytest.raises((TypeError, ValueError), match=f"^byoc_lab.dnnl.{name}: (the )?{message}"):
         CALLS[name].run(name, post_ops=post_ops)
 
 
-def test_a_post_op_that_reads_the_result() -> None:
+def test_post_op_that_reads_the_result_is_refused() -> None:
     out = np.empty((2, 3), np.float32)
     with pytest.raises(ValueError, match="out shares memory with the input of post-op 0"):
         kernels.relu(tensor(2, 3), out=out, post_ops=[{"kind": "sum", "input": out}])
 
 
-def test_integers_have_no_bias_and_no_post_ops() -> None:
+def test_integer_products_with_bias_or_post_ops_are_refused() -> None:
     data, weight = np.ones((1, 2), np.uint8), np.ones((3, 2), np.int8)
     with pytest.raises(ValueError, match="dense: bias: products of integers take no bias"):
         kernels.dense(data, weight, np.ones(3, np.int8))
@@ -238,7 +238,7 @@ def test_integers_have_no_bias_and_no_post_ops() -> None:
         kernels.dense(data, weight, post_ops=[{"kind": "eltwise", "alg": "relu"}])
 
 
-def test_sizes_that_no_memory_has() -> None:
+def test_result_larger_than_memory_is_refused() -> None:
     conv, image = kernels.conv2d, tensor(1, 2, 4, 4)
     with pytest.raises(ValueError, match="result: expected every dimension in"):
         conv(image, tensor(2, 2, 3, 3), padding=2**31 - 1)

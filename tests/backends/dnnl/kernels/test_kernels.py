@@ -1,6 +1,6 @@
-"""Kernels called by hand: arrays in and out, and the native side by itself.
+"""Kernels called directly: arrays as arguments and results, and the native checks without Python's.
 
-What they compute: test_every_kernel.py; what they refuse: test_kernel_errors.py.
+Results of kernels: test_every_kernel.py; refused arguments: test_kernel_errors.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_read_only_and_strided_inputs_are_copied() -> None:
     assert_close(kernels.conv2d(data, weight), expected)
 
 
-def test_a_dlpack_tensor_that_is_no_array() -> None:
+def test_dlpack_tensor_other_than_an_array_is_accepted() -> None:
     tvm_ffi = pytest.importorskip("tvm_ffi")
     data = random(3, 4)
     assert_close(kernels.relu(tvm_ffi.from_dlpack(data)), ref.relu(exact(data)))
@@ -44,13 +44,13 @@ def test_out_is_written_and_returned() -> None:
     assert_close(out, ref.relu(exact(data)))
 
 
-def test_new_arrays_lie_on_cache_lines() -> None:
+def test_new_arrays_are_aligned_to_cache_lines() -> None:
     for size in (1, 3, 1000):
         assert kernels.relu(random(size)).ctypes.data % 64 == 0
 
 
-def test_the_native_side_checks_on_its_own() -> None:
-    """Callers that do not come through Python's wrappers meet the same checks."""
+def test_native_functions_check_arguments_without_the_python_wrappers() -> None:
+    """Calls that bypass Python's wrappers get the same checks."""
     relu = native.function("relu")
     image = random(1, 4, 8, 8)
     with pytest.raises(
@@ -68,14 +68,14 @@ def test_the_native_side_checks_on_its_own() -> None:
         relu(M, None)
 
 
-def test_a_failed_check_leaves_out_untouched() -> None:
+def test_failed_check_leaves_out_unchanged() -> None:
     out = np.full((3, 5), 7, np.float32)
     with pytest.raises(ValueError, match="weight"):
         kernels.dense(M, random(5, 3), out=out)
     assert np.all(out == 7)
 
 
-def test_threads_are_set_for_this_thread() -> None:
+def test_thread_count_is_set_for_the_calling_thread() -> None:
     before, stated = native.get_num_threads(), native.function("threads_stated")()
     native.set_num_threads(1)
     try:
@@ -86,7 +86,7 @@ def test_threads_are_set_for_this_thread() -> None:
         native.set_num_threads(0)
 
 
-def test_a_missing_library_says_how_to_build_it(monkeypatch) -> None:
+def test_missing_library_error_says_how_to_build_it(monkeypatch) -> None:
     monkeypatch.delenv("BYOC_LAB_DNNL_LIBRARY", raising=False)
     monkeypatch.setattr(native, "LIBRARY", "byoc_lab_absent")
     with pytest.raises(NativeExtensionError, match=r"(?s)byoc_lab_absent.*`pip install -e \.`"):

@@ -1,7 +1,7 @@
-"""Kernels beside ONNX Runtime's, on any shapes and attributes that both know.
+"""Kernels compared with ONNX Runtime's, on any shapes and attributes that both support.
 
-Cases are those of `KERNELS` (kernel_cases.py), which also has what rounding each result may have
-seen; two libraries may differ by twice that.
+Cases are drawn from `KERNELS` (kernel_cases.py), which also bounds the rounding error of each
+result; two libraries may differ by twice this bound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def pool(op: str) -> Call:
     def run(case: Case) -> np.ndarray:
         data, taps = case.args
         attrs = windows(case.attrs)
-        # ONNX Runtime has no more padding than taps, dilated or not.
+        # ONNX Runtime requires less padding than taps, dilated or not.
         assume(all(pad < taps[n % len(taps)] for n, pad in enumerate(attrs["pads"])))
         if "count_include_pad" in attrs:
             attrs["count_include_pad"] = int(attrs["count_include_pad"])
@@ -55,7 +55,7 @@ def pool(op: str) -> Call:
 
 
 def plain(op: str) -> Call:
-    """Operands and attributes are the same ones."""
+    """Operands and attributes need no change for ONNX."""
     return lambda case: run_onnx(op, *case.args, **case.attrs)
 
 
@@ -63,7 +63,7 @@ def resize(case: Case) -> np.ndarray:
     data, size = case.args
     alg = case.attrs["alg"]
     for had, wanted in zip(data.shape[2:], size, strict=True):
-        # In the middle between two elements, rounding decides which one is nearest.
+        # In the middle between two elements, rounding decides which element is nearest.
         between = any((2 * n + 1) * had % (2 * wanted) == 0 for n in range(wanted))
         assume(alg == "linear" or not between or had == wanted)
     sizes = np.array([*data.shape[:2], *size], np.int64)
@@ -141,12 +141,15 @@ def test_kernel_agrees_with_onnxruntime_widely(name: str, drawn: st.DataObject) 
 
 
 def check_quantized(name: str, drawn: st.DataObject) -> None:
-    """Theirs multiplies by a float32 and rounds halves to even, ours by an integer and rounds them
-    up: both are the sum, which is exact, times the ratio of the scales, to the nearest integer."""
+    """Both compute the exact sum times the ratio of the scales, to the nearest integer.
+
+    ONNX Runtime multiplies by a float32 and rounds halves to even; DNNL multiplies by an integer
+    and rounds halves up.
+    """
     d = Draw(drawn, drawn.draw(st.sampled_from(["uint8", "int8"])))
     case = KERNELS[name].cases(d)
     data, weight = case.args
-    weight = weight // 2  # of 7 bits: without VNNI, theirs saturates for larger ones
+    weight = weight // 2  # 7 bits: without VNNI, ONNX Runtime saturates for larger numbers
     attrs = dict(case.attrs)
     limits = np.iinfo(d.dtype)
     zero = attrs["data_zero_point"] = min(max(attrs["data_zero_point"], limits.min), limits.max)

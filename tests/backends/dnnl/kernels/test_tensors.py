@@ -58,7 +58,7 @@ def test_tensors_are_read_and_written_without_a_copy(kind: str) -> None:
     tensors = [make(array) for array in (data, weight, bias)]
     for tensor, array in zip(tensors, (data, weight, bias), strict=True):
         assert address(native.as_input("here", "data", tensor)) == array.ctypes.data
-    if kind == "numpy":  # DLPack says no to this one
+    if kind == "numpy":  # NumPy cannot import this one by DLPack
         data.flags.writeable = False
         assert native.as_input("here", "data", data).ctypes.data == data.ctypes.data
     out = make(room)
@@ -68,7 +68,7 @@ def test_tensors_are_read_and_written_without_a_copy(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_region_accepts_them_too(kind: str) -> None:
+def test_region_accepts_tensors_of_every_library(kind: str) -> None:
     net = Net()
     region = net.check(net.op("dense", [net.input(2, 6), net.const(3, 6)]))
     (data,) = net.arrays["inputs"]
@@ -77,7 +77,7 @@ def test_a_region_accepts_them_too(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_slice_of_a_larger_tensor_is_read_and_written(kind: str) -> None:
-    """Rows in the middle begin behind the first byte; columns have strides and are copied."""
+    """A slice of rows starts after the first byte; a slice of columns has strides and is copied."""
     whole = random(6, 8)
     rows, columns = KINDS[kind](whole[2:4]), KINDS[kind](whole[:, 1:5])
     assert_close(kernels.relu(rows), ref.relu(exact(whole[2:4])))
@@ -88,7 +88,7 @@ def test_slice_of_a_larger_tensor_is_read_and_written(kind: str) -> None:
     assert_close(whole[2:4], ref.relu(exact(random(2, 8, seed=1))))
 
 
-def test_torch_tensors_that_are_not_plain() -> None:
+def test_torch_tensors_that_are_not_plain_are_refused() -> None:
     torch = torch_module()
     data = random(3, 4)
     expected = ref.relu(exact(data))
@@ -103,7 +103,7 @@ def test_torch_tensors_that_are_not_plain() -> None:
             kernels.relu(refused)
 
 
-def test_the_weight_of_a_transposed_convolution_may_be_any_tensor() -> None:
+def test_weight_of_a_transposed_convolution_may_be_any_tensor() -> None:
     data, weight = random(1, 4, 5), random(4, 4, 3)
     expected = ref.conv_transpose(exact(data), exact(weight))
     for kind in ("numpy", "tvm_ffi"):
@@ -121,8 +121,8 @@ def test_the_weight_of_a_transposed_convolution_may_be_any_tensor() -> None:
     st.randoms(use_true_random=False),
 )
 @settings(max_examples=some(60))
-def test_arrays_of_any_strides(shape, cuts, read_only, rng) -> None:
-    """Slices with any steps, turned axes, read-only: what NumPy sees is what the kernel reads."""
+def test_arrays_with_any_strides_are_read_as_numpy_reads_them(shape, cuts, read_only, rng) -> None:
+    """Slices with any steps, permuted axes, read-only arrays."""
     whole = random(*(3 + 4 * size for size in shape))
     array = whole[tuple(slice(a, None, step) for (a, step), _ in zip(cuts, shape, strict=False))]
     axes = list(range(array.ndim))
@@ -191,13 +191,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_layout_is_named(case: str) -> None:
+def test_invalid_layout_is_named_in_the_error(case: str) -> None:
     src, dst, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         kernels.reorder(random(1, 4, 2, 2), src, dst)
 
 
-def test_a_reorder_checks_its_tensors() -> None:
+def test_reorder_refuses_tensors_of_another_shape() -> None:
     data = random(1, 4, 2, 2)
     with pytest.raises(ValueError, match="reorder: data: expected shape 'NCHW4c'"):
         kernels.reorder(random(1, 1, 2, 2, 5), "NCHW4c", "NCHW")
@@ -222,7 +222,7 @@ def test_functions_made_for_a_number_of_axes_are_named_and_documented() -> None:
 
 
 GIB = 2**30
-HUGE = np.broadcast_to(np.float32(0), (2**31 - 1, 1, 1, 1))  # 8 GB, were it copied
+HUGE = np.broadcast_to(np.float32(0), (2**31 - 1, 1, 1, 1))  # a copy would take 8 GB
 FITTING = np.zeros((1, 1, 1, 1), np.float32)
 REFUSED: dict[str, Callable[[], Any]] = {
     "data": lambda: kernels.conv2d(HUGE, np.zeros((1, 2, 1, 1), np.float32)),
@@ -276,13 +276,13 @@ UNMASKED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("case", UNMASKED)
-def test_a_masked_array_is_refused(case: str) -> None:
+def test_masked_array_is_refused(case: str) -> None:
     with pytest.raises(InputError, match=r"masked array.*give array.filled\(value\)"):
         UNMASKED[case]()
 
 
 @pytest.mark.parametrize("count", [32, 33, 70])
-def test_post_ops_beyond_what_a_primitive_has_room_for(count: int) -> None:
+def test_more_post_ops_than_a_primitive_holds_are_applied(count: int) -> None:
     data = np.ones((2, 3), np.float32)
     step = {"kind": "eltwise", "alg": "linear", "alpha": 1.0, "beta": 1.0}
     result = kernels.dense(data, np.ones((2, 3), np.float32), post_ops=[step] * count)

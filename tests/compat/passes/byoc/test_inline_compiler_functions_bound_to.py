@@ -1,4 +1,4 @@
-"""InlineCompilerFunctionsBoundTo does what TVM 0.16 does."""
+"""InlineCompilerFunctionsBoundTo gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

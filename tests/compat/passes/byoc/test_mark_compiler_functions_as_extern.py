@@ -1,4 +1,4 @@
-"""MarkCompilerFunctionsAsExtern does what TVM 0.16 does."""
+"""MarkCompilerFunctionsAsExtern gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

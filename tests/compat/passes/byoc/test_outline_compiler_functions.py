@@ -1,4 +1,4 @@
-"""OutlineCompilerFunctionsWithExistingGlobalSymbols does what TVM 0.16 does."""
+"""OutlineCompilerFunctionsWithExistingGlobalSymbols gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DefuseOps does what TVM 0.16 does."""
+"""DefuseOps gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

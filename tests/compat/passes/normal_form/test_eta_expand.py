@@ -1,6 +1,6 @@
-"""EtaExpand: constructors and global functions as values.
+"""EtaExpand wraps constructors and global functions used as values.
 
-The expected texts are TVM 0.16's results (its names of lifted functions are hashes).
+The expected texts are TVM 0.16's results, except that its names of lifted functions are hashes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def parsed(text: str, **options) -> IRModule:
 
 
 def check(before: str, after: str, run) -> IRModule:
-    """`run` turns `before` into `after`, structurally, and both compute the same."""
+    """Asserts that `run` turns `before` into `after`, structurally, and that both compute the
+    same."""
     mod = parsed(before)
     out = run(mod)
     typed = InferType()(out)
@@ -37,7 +38,7 @@ def check(before: str, after: str, run) -> IRModule:
     return typed
 
 
-def test_constructors_that_are_values_become_functions():
+def test_constructors_used_as_values_become_functions():
     pair = LIST + "def @pair[A](%f: fn (A, List[A]) -> List[A], %x: A) { %f(%x, Nil) }\n"
     before = pair + "def @main(%x: int32) { (@pair(Cons, %x), Cons(%x, Nil)) }"
     wrapped = "fn [B](%p: B, %q: List[B]) -> List[B] { Cons(%p, %q) }"
@@ -49,7 +50,7 @@ def test_constructors_that_are_values_become_functions():
     relay.assert_structural_equal(EtaExpand(expand_global_var=True)(parsed(pair)), parsed(pair))
 
 
-def test_global_functions_are_wrapped_where_they_are_called_too():
+def test_global_functions_are_wrapped_also_at_their_calls():
     check(
         "def @f[A](%x: A) -> A { %x }\ndef @main(%a: int32) { (@f(%a), @f(%a)) }",
         """def @f[A](%x: A) -> A { %x }
@@ -61,12 +62,12 @@ def test_global_functions_are_wrapped_where_they_are_called_too():
     )
 
 
-def test_eta_expand_wants_to_be_told_what():
+def test_eta_expand_without_an_option_raises_an_error():
     with pytest.raises(PassError, match="expand_constructor=True or expand_global_var=True"):
         EtaExpand()(IRModule())
 
 
-def test_an_expanded_global_function_keeps_its_attributes() -> None:
+def test_expanded_global_function_keeps_its_attributes() -> None:
     text = (
         "def @main(%x: float32) -> float32 { @ext(%x) }\n"
         'def @ext(%p: float32, Compiler="A", Primitive=1) -> float32 { abs(%p) }'

@@ -1,4 +1,4 @@
-"""The functions that FuseOps makes, as `extract_fused_functions` gives them."""
+"""`extract_fused_functions` returns the functions that FuseOps forms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from byoc_lab.compat.passes.normal_form.extract_fused_functions import extract_f
 from byoc_lab.relay import IRModule
 
 
-def test_equal_functions_are_given_once() -> None:
+def test_equal_functions_are_returned_once() -> None:
     x = relay.var("x", shape=(2, 3))
     first = relay.nn.softmax(relay.nn.relu(relay.exp(x)))
     second = relay.annotation.stop_fusion(first)
@@ -19,6 +19,6 @@ def test_equal_functions_are_given_once() -> None:
     assert all(gv.name_hint.isdecimal() for gv in found)
 
 
-def test_a_network_needs_as_many_kernels_as_in_tvm() -> None:
+def test_network_has_as_many_fused_functions_as_in_tvm() -> None:
     mod, _ = relay.testing.mobilenet.get_workload()
-    assert len(extract_fused_functions(mod)) == 29  # TVM 0.16's count
+    assert len(extract_fused_functions(mod)) == 29  # the count of TVM 0.16

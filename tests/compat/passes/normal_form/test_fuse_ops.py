@@ -1,4 +1,4 @@
-"""FuseOps does what TVM 0.16 does."""
+"""FuseOps gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that TVM 0.16 fails to inline."""
+"""Inline, on functions that TVM 0.16 fails to inline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_call_of_a_marked_function_is_inlined(case: str) -> None:
     np.testing.assert_array_equal(evaluate(after, [x]).value, evaluate(mod, [x]).value)
 
 
-def test_a_function_that_is_used_as_a_value_becomes_a_closure() -> None:
+def test_marked_function_used_as_a_value_becomes_a_closure() -> None:
     _, after = _inlined("value")
     wanted = parse("""#[version = "0.0.5"]
 def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {

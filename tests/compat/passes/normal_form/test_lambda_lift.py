@@ -1,6 +1,6 @@
-"""LambdaLift: closures become global functions.
+"""LambdaLift turns closures into global functions.
 
-The expected texts are TVM 0.16's results (its names of lifted functions are hashes).
+The expected texts are TVM 0.16's results, except that its names of lifted functions are hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def parsed(text: str, **options) -> IRModule:
 
 
 def check(before: str, after: str, run) -> IRModule:
-    """`run` turns `before` into `after`, structurally, and both compute the same."""
+    """Asserts that `run` turns `before` into `after`, structurally, and that both compute the
+    same."""
     mod = parsed(before)
     out = run(mod)
     typed = InferType()(out)
@@ -38,7 +39,7 @@ def check(before: str, after: str, run) -> IRModule:
     return typed
 
 
-def test_a_closure_without_variables_from_outside_becomes_a_global_function():
+def test_closure_without_captured_variables_becomes_a_global_function():
     check(
         "def @main(%a: float32) { let %f = fn (%x: float32) { add(%x, 2f) }; %f(%a) }",
         """def @lifted_name0(%x: float32) -> float32 { add(%x, 2f) }
@@ -47,7 +48,7 @@ def test_a_closure_without_variables_from_outside_becomes_a_global_function():
     )
 
 
-def test_variables_from_outside_are_given_to_a_function_that_gives_the_closure():
+def test_captured_variables_become_parameters_of_a_function_that_returns_the_closure():
     check(
         """def @main(%a: float32) {
           let %f = fn (%x: float32) {
@@ -68,7 +69,7 @@ def test_variables_from_outside_are_given_to_a_function_that_gives_the_closure()
 
 
 @pytest.mark.parametrize("step", ["%a", "1f"])
-def test_a_recursive_closure_calls_the_global_function(step: str):
+def test_recursive_closure_calls_the_global_function(step: str):
     body = f"if (less(%i, 1)) {{ %x }} else {{ %f(add(%x, {step}), subtract(%i, 1)) }}"
     lifted = {
         "%a": f"""def @lifted_name0(%a: float32, Closure=1) -> fn (float32, int32) -> float32 {{
@@ -89,7 +90,7 @@ def test_a_recursive_closure_calls_the_global_function(step: str):
     assert evaluate(mod, [np.float32(2), np.int32(3)]).value == expected
 
 
-def test_a_recursive_closure_may_be_a_value_in_its_body():
+def test_recursive_closure_may_be_a_value_in_its_body():
     """TVM leaves %f free in the lifted function."""
     mod = parsed(
         """def @main(%a: float32) {
@@ -105,8 +106,8 @@ def test_a_recursive_closure_may_be_a_value_in_its_body():
     assert evaluate(out, [np.float32(2.5)]).value == 0.5
 
 
-def test_a_closure_with_type_variables_from_outside_is_called():
-    """TVM gives the function of no variables itself, which is of another type."""
+def test_closure_with_captured_type_variables_is_called():
+    """TVM passes the lifted function itself, which has another type."""
     check(
         "def @main[A](%a: A) { let %f = fn (%x: A) { %x }; %f(%a) }",
         """def @lifted_name0[A](Closure=1) -> fn (A) -> A { fn (%x: A) -> A { %x } }
@@ -128,7 +129,7 @@ def test_equal_closures_are_lifted_once():
     assert first is not second and first.op is second.op and other.op is not first.op
 
 
-def test_primitive_functions_stay_and_names_are_not_taken_twice():
+def test_primitive_functions_stay_and_lifted_names_are_fresh():
     text = """def @lifted_name0(%x: float32) { %x }
     def @main(%a: float32) {
       let %f = fn (%x: float32, Primitive=1) { add(%x, 2f) };

@@ -1,4 +1,4 @@
-"""Checks of the CombineParallel* passes."""
+"""A common check of the CombineParallel* passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TOLERANCES = {"rtol": 1e-12, "atol": 1e-12, "dtype": "float64"}
 
 
 def check_combined(case: str, run: Pass) -> None:
-    """`run` combines something in a case of `parallel`; values stay, and the events are enough."""
+    """`run` combines calls in a case of `parallel`; values are unchanged, and the events cover
+    the changes."""
     changed = 0
     for function in cases.load(f"parallel.{case}", tvm, relay, np).functions.values():
         mod = infer_module(IRModule.from_expr(function))

@@ -1,4 +1,4 @@
-"""CanonicalizeCast does what TVM 0.16 does; the values stay, and the events are enough."""
+"""CanonicalizeCast gives TVM 0.16's modules, keeps values and reports every change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.passes.checks import assert_same_values, random_inputs, replayed
 test_golden = golden_test("CanonicalizeCast")
 
 
-def test_the_values_stay_and_the_events_are_enough() -> None:
+def test_values_stay_and_events_cover_the_changes() -> None:
     changed = 0
     for function in cases.load("tidying.casts", tvm, relay, np).functions.values():
         mod = infer_module(IRModule.from_expr(function))

@@ -1,4 +1,4 @@
-"""CombineParallelBatchMatmul does what TVM 0.16 does."""
+"""CombineParallelBatchMatmul gives TVM 0.16's modules."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.parity.golden import golden_test
 test_golden = golden_test("CombineParallelBatchMatmul")
 
 
-def test_values_stay_and_events_are_enough() -> None:
+def test_values_stay_and_events_cover_the_changes() -> None:
     check_combined("products", CombineParallelBatchMatmul(2))

@@ -1,4 +1,4 @@
-"""CombineParallelConv2D does what TVM 0.16 does, except for modules on which TVM does not
+"""CombineParallelConv2D gives TVM 0.16's modules, except for modules on which TVM does not
 terminate."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def module(body: Expr) -> IRModule:
     return infer_module(IRModule.from_expr(body))
 
 
-def test_values_stay_and_events_are_enough() -> None:
+def test_values_stay_and_events_cover_the_changes() -> None:
     check_combined("convolutions", CombineParallelConv2D(2))
 
 
@@ -28,8 +28,8 @@ def _convolution(x: Expr, n: int) -> Expr:
     return relay.nn.conv2d(x, weight, channels=2, kernel_size=(1, 1))
 
 
-def test_branches_of_which_one_needs_the_other_are_left() -> None:
-    """TVM's recursion never ends on it."""
+def test_branches_that_depend_on_each_other_are_not_combined() -> None:
+    """TVM's recursion does not terminate on this module."""
     x = relay.var("x", shape=(1, 4, 3, 3))
     first = relay.add(_convolution(x, 1), relay.var("b", shape=(2, 1, 1)))
     mean = relay.mean(first, axis=(0, 2, 3), keepdims=True)
@@ -40,8 +40,9 @@ def test_branches_of_which_one_needs_the_other_are_left() -> None:
     assert_same_values(mod, left, random_inputs(mod), **TOLERANCES)
 
 
-def test_groups_that_need_each_other_are_not_both_combined() -> None:
-    """The first group's second weight comes from the other group, whose data from its first."""
+def test_only_one_of_two_mutually_dependent_groups_is_combined() -> None:
+    """The first group's second weight comes from the other group, and the other group's data
+    from the first."""
     x = relay.var("x", shape=(1, 4, 3, 3))
     mixed = relay.add(x, relay.mean(_convolution(x, 1)))
     c, d = _convolution(mixed, 3), _convolution(mixed, 4)
@@ -54,7 +55,7 @@ def test_groups_that_need_each_other_are_not_both_combined() -> None:
     assert_same_values(mod, combined, random_inputs(mod), **TOLERANCES)
 
 
-def test_too_few_branches_are_left() -> None:
+def test_fewer_branches_than_the_minimum_are_not_combined() -> None:
     x = relay.var("x", shape=(1, 4, 3, 3))
     mod = module(relay.Tuple([_convolution(x, 1), _convolution(x, 2)]))
     assert CombineParallelConv2D()(mod) is mod

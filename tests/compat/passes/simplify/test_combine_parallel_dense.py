@@ -1,4 +1,5 @@
-"""CombineParallelDense does what TVM 0.16 does, and gives followers their right axes."""
+"""CombineParallelDense gives TVM 0.16's modules, and correct axes to the operators after the
+products."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ def module(body: Expr) -> IRModule:
 
 
 @pytest.mark.parametrize("case", ["dense", "joined_dense", "moved_dense"])
-def test_values_stay_and_events_are_enough(case: str) -> None:
+def test_values_stay_and_events_cover_the_changes(case: str) -> None:
     check_combined(case, CombineParallelDense(2, to_batch=False))
 
 
 @pytest.mark.parametrize("case", ["dense", "joined_dense"])
-def test_values_stay_in_batches(case: str) -> None:
+def test_values_stay_if_products_are_combined_to_a_batch(case: str) -> None:
     check_combined(case, CombineParallelDense(2))
 
 
@@ -49,10 +50,10 @@ FOLLOWERS = {
 
 @pytest.mark.parametrize("to_batch", [True, False])
 @pytest.mark.parametrize("name", FOLLOWERS)
-def test_followers_that_move_or_change_axes_are_taken_along_or_left(
+def test_operators_after_the_products_that_move_axes_are_adapted_or_left(
     name: str, to_batch: bool
 ) -> None:
-    """TVM 0.16 makes an ill-typed module of most of them."""
+    """TVM 0.16 makes most of them ill-typed."""
     x = relay.var("x", shape=(3, 4))
     layers = [relay.nn.dense(x, relay.var(f"w{n}", shape=(5, 4))) for n in (0, 1)]
     mod = module(relay.Tuple([FOLLOWERS[name](y, n) for n, y in enumerate(layers)]))

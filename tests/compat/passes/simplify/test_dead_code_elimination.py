@@ -1,4 +1,4 @@
-"""DeadCodeElimination of calls that nobody needs; the rest is in the golden files."""
+"""DeadCodeElimination of unused calls of functions; golden files cover the rest."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ FUNCTIONS += "def @deep40(%x: int32) -> int32 { %x }\n"
 
 
 @pytest.mark.parametrize("name", ["plain", "loop", "even", "odd", "makes", "deep0"])
-def test_calls_without_effects_go(name: str) -> None:
-    """Also of functions that call themselves, each other, or others in a long row."""
+def test_unused_calls_without_effects_are_removed(name: str) -> None:
+    """Also calls of recursive functions, mutually recursive functions, and long chains of
+    functions."""
     main = f"def @main(%x: int32) {{ let %unused = @{name}(%x); %x }}"
     out = DeadCodeElimination()(relay.parse(FUNCTIONS + main))
     assert isinstance(out["main"].body, relay.Var)
 
 
 @pytest.mark.parametrize("name", ["writes", "ping", "pong", "calls"])
-def test_calls_with_effects_stay(name: str) -> None:
+def test_unused_calls_with_effects_stay(name: str) -> None:
     main = f"def @main(%x: int32) {{ let %unused = @{name}(%x); %x }}"
     out = DeadCodeElimination()(relay.parse(FUNCTIONS + main))
     assert isinstance(out["main"].body, relay.Let)
 
 
-def test_a_local_function_that_calls_itself() -> None:
+def test_unused_recursive_local_function_is_removed() -> None:
     text = """#[version = "0.0.5"]
     def @main(%x: int32, %r: ref(int32)) {
       let %f = fn (%y: int32) -> int32 { if (less(%y, 1)) { 0 } else { %f(subtract(%y, 1)) } };

@@ -1,4 +1,4 @@
-"""EliminateCommonSubexpr does what TVM 0.16 does; calls of tuples."""
+"""EliminateCommonSubexpr gives TVM 0.16's modules; calls on tuples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _joined(*fields: Expr, axis: int = 0) -> Expr:
     return relay.stack(Tuple(list(fields)), axis)
 
 
-def test_tuples_of_the_same_values_are_the_same_argument() -> None:
+def test_calls_on_equal_tuples_are_merged() -> None:
     assert _calls(Tuple([_joined(X, Y), _joined(X, Y)]), "stack") == 1
     computed = Tuple([_joined(relay.abs(X), Y), _joined(relay.abs(X), Y)])
     assert _calls(computed, "stack") == 1
@@ -37,7 +37,7 @@ def test_calls_on_tuples_with_other_fields_or_attributes_are_not_merged() -> Non
     assert _calls(Tuple([_joined(X, Y), _joined(X, Y, axis=1)]), "stack") == 2
 
 
-def test_calls_of_tuples_in_tuples_are_left_as_in_tvm() -> None:
+def test_calls_on_nested_tuples_are_not_merged_as_in_tvm() -> None:
     def begin() -> Expr:
         return relay.annotation.compiler_begin(Tuple([Tuple([X, Y]), Y]), "a")
 

@@ -1,4 +1,4 @@
-"""FastMath does what TVM 0.16 does; the values stay, and the events are enough."""
+"""FastMath gives TVM 0.16's modules, keeps values here and reports every change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ test_golden = golden_test("FastMath")
 
 @settings(max_examples=some(30))
 @given(mod=strategies.modules())
-def test_approximations_stand_for_the_same_numbers_here(mod: IRModule) -> None:
+def test_fast_operators_compute_the_exact_values_here(mod: IRModule) -> None:
     after = replayed(mod, FastMath())
     assert_same_values(mod, after, strategies.inputs(), rtol=1e-5, atol=1e-5)
     assert not {"exp", "tanh", "nn.softmax"} & set(relay.analysis.list_op_freqs(after))

@@ -1,4 +1,4 @@
-"""FlattenAtrousConv does what TVM 0.16 does, but for paddings that TVM does not look at."""
+"""FlattenAtrousConv gives TVM 0.16's modules, except for paddings that TVM ignores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.passes.checks import assert_same_values, random_inputs, replayed
 test_golden = golden_test("FlattenAtrousConv")
 
 
-def test_the_values_stay_and_the_events_are_enough() -> None:
+def test_values_stay_and_events_cover_the_changes() -> None:
     changed = 0
     for function in cases.load("tidying.pieces", tvm, relay, np).functions.values():
         mod = infer_module(IRModule.from_expr(function))
@@ -39,8 +39,8 @@ def _atrous(paddings: list, crops: list, value: float = 0, **options: object) ->
     return InferType()(IRModule.from_expr(relay.Function([x, w], body)))
 
 
-def test_the_padding_is_that_of_the_pieces() -> None:
-    """TVM uses the one that keeps the size, whatever the pieces had: (1, 1, 1, 2) for 5 x 5."""
+def test_flattened_convolution_has_the_padding_of_its_parts() -> None:
+    """TVM uses the padding that keeps the size, whatever the parts have: (1, 1, 1, 2) for 5 x 5."""
     mod = _atrous([[0, 1], [0, 1]], [[0, 1], [0, 1]])
     flat = FlattenAtrousConv()(mod)
     assert "nn.space_to_batch_nd" not in list_op_freqs(flat)

@@ -1,4 +1,4 @@
-"""SimplifyFCTranspose does what TVM 0.16 does; weights are read transposed."""
+"""SimplifyFCTranspose gives TVM 0.16's modules; transposes of weights move into the parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def module(body: Expr) -> IRModule:
     return infer_module(IRModule.from_expr(body))
 
 
-def test_weights_are_taken_transposed() -> None:
+def test_transposed_weights_become_transposed_parameters() -> None:
     shapes = {"x": (1, 4), "w": (4, 5), "v": (5, 3)}
     x, w, v = (relay.var(name, shape=shape) for name, shape in shapes.items())
     hidden = relay.nn.relu(relay.nn.dense(x, relay.transpose(w, [1, 0])))
@@ -30,7 +30,7 @@ def test_weights_are_taken_transposed() -> None:
     mod = module(body)
     assert sorted(search_fc_transpose(mod["main"])) == ["v", "w"]
     after = replayed(mod, SimplifyFCTranspose(["w", "v"]))
-    # In TVM's order: those that were there, as the body meets them, then the new ones.
+    # In TVM's order: remaining parameters in the order of their use, then the new parameters.
     assert [p.name_hint for p in after["main"].params] == ["x", "v", "w.T", "v.T"]
     random = np.random.default_rng(0)
     values = {name: random.random(shape, "float32") for name, shape in shapes.items()}
@@ -42,7 +42,7 @@ def test_weights_are_taken_transposed() -> None:
         SimplifyFCTranspose(["w"])(mod)
 
 
-def test_a_transpose_that_swaps_nothing_stays() -> None:
+def test_transpose_with_identity_axes_stays() -> None:
     x, w = relay.var("x", shape=(4, 4)), relay.var("w", shape=(4, 4))
     mod = module(relay.nn.dense(x, relay.transpose(w, [0, 1])))
     assert search_fc_transpose(mod["main"]) == []

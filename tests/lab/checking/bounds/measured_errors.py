@@ -1,10 +1,9 @@
-"""Errors of the approximated functions as oneDNN computes them on one instruction set.
+"""Measures errors of the approximated functions as oneDNN computes them on one instruction set.
 
-    ONEDNN_MAX_CPU_ISA=SSE41 python -m tests.lab.checking.bounds.measured_errors
-
-prints JSON: for each function the largest share of what `bounds/functions.py` says its kernel may
-be off by ("table"), and of the tolerance that is derived for what Relay spells ("bounds"). The
-variable is read when oneDNN is loaded, so each instruction set needs a process of its own.
+ONEDNN_MAX_CPU_ISA=SSE41 python -m tests.lab.checking.bounds.measured_errors prints JSON: for each
+function, the largest error as a share of the kernel error in `bounds/functions.py` ("table"), and
+as a share of the tolerance derived for Relay's expression ("bounds"). oneDNN reads the variable
+when it is loaded, so each instruction set needs a separate process.
 """
 
 from __future__ import annotations
@@ -44,7 +43,8 @@ def values() -> np.ndarray:
 
 
 def paths(alg: str, x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """The results of one native function: alone, in short pieces, and fused in several kernels."""
+    """The results of one native function: alone, on short arrays, and fused into several
+    kernels."""
     post_ops = [{"kind": "eltwise", "alg": alg, **({"alpha": 1.0} if alg == "swish" else {})}]
     attrs = {"alpha": 1.0} if alg == "swish" else {}
     yield "alone", kernels.eltwise(alg, x, **attrs)
@@ -83,7 +83,7 @@ SPELLED: dict[str, Callable[[Expr], Expr]] = {
 
 
 def share_of_bounds(expr: Expr, x: np.ndarray, got: Any) -> Iterator[float]:
-    """For each array that kernels gave: the largest share of the tolerance of `expr`."""
+    """For each array of kernel results: the largest error as a share of the tolerance of `expr`."""
     function = infer_expr(Function(free_vars(expr), expr))
     assert isinstance(function, Function)
     known = bounded(function, {function.params[0]: x}, exact_constants=True)
@@ -135,7 +135,7 @@ def softmaxes() -> Iterator[tuple[str, float]]:
 
 
 def normalizations() -> Iterator[tuple[str, float]]:
-    """Rows of every spread and mean: of small numbers, and of numbers far from 0, whose squares
+    """Rows with different spreads and means: small numbers, and numbers far from 0 whose squares
     cancel."""
     draw = np.random.default_rng(5)
     for channels in (3, 64, 768):

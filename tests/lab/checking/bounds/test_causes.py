@@ -1,4 +1,5 @@
-"""Special values on DNNL: every operator agrees with the reference, or is named in the table."""
+"""Special values on DNNL: every operator agrees with the reference, or the table of causes names
+it."""
 
 from __future__ import annotations
 
@@ -31,10 +32,10 @@ def spelled(name: str, build: object) -> Sample:
     return Sample(name, build, (SPECIAL.shape,))  # type: ignore[arg-type]
 
 
-UNNAMED = (OVERFLOW, UNDEFINED)  # no fault of an operator
+UNNAMED = (OVERFLOW, UNDEFINED)  # not caused by an operator
 
 
-# What DNNL runs as one function.
+# Expressions that DNNL runs as one function.
 GELU = spelled("gelu", lambda x: x * (relay.erf(x / const(2**0.5)) + const(1)) * const(0.5))
 SWISH = spelled("swish", lambda x: x * relay.sigmoid(x))
 MISH = spelled("mish", lambda x: x * relay.tanh(relay.log(relay.exp(x) + const(1))))
@@ -46,7 +47,7 @@ WIDE = Sample("nn.relu", nn.relu, ((3, 71),), note="vectors and a tail")
 
 
 def computed_by_dnnl(sample: Sample) -> bool:
-    """Whether all operators of a sample are DNNL's, and the data are numbers of float32."""
+    """Whether DNNL computes all operators of a sample, and the data are float32."""
     function = infer_expr(sample.function())
     calls = [node for node in post_order(function) if isinstance(node, Call)]
     data = function.params[0].checked_type  # type: ignore[attr-defined]
@@ -60,7 +61,7 @@ FORMS = [
 
 
 def offloaded(sample: Sample) -> tuple[IRModule, IRModule]:
-    """A sample as a module, and as one that calls it as a region of DNNL."""
+    """A sample as a module, and as a module that calls it as a region of DNNL."""
     function = sample.function()
     region = function.with_attr("Compiler", "dnnl").with_attr("global_symbol", "dnnl_0")
     region = region.with_attr("Primitive", 1)
@@ -74,7 +75,7 @@ def offloaded(sample: Sample) -> tuple[IRModule, IRModule]:
 
 
 def fed(sample: Sample) -> Iterator[list[np.ndarray]]:
-    """Inputs: special values everywhere, then each alone among ordinary numbers."""
+    """Inputs: special values everywhere, then each one alone among ordinary numbers."""
     ordinary = sample.data()
     yield [np.resize(SPECIAL, ordinary[0].shape), *ordinary[1:]]
     for number in SPECIAL:
@@ -97,12 +98,12 @@ def test_special_values_agree_or_the_operator_is_named(sample: Sample) -> None:
             assert cause in UNNAMED or any(name in cause for name in names), cause
 
 
-def test_every_operator_on_numbers_is_tried() -> None:
+def test_every_operator_on_floats_is_tested() -> None:
     integers = {name for name, operator in OPERATORS.items() if operator.integers}
     assert {s.op for s in FORMS} >= set(OPERATORS) - integers
 
 
-def test_a_fact_names_its_operator() -> None:
+def test_every_cause_names_its_operator() -> None:
     assert all("{op}" in fact.words for facts in SPECIAL_VALUES.values() for fact in facts)
 
 
@@ -114,8 +115,8 @@ def test_a_fact_names_its_operator() -> None:
         (lambda y: relay.tile(y, (2, 3)), 18),
     ],
 )
-def test_elements_that_are_not_compared_keep_their_cause_where_they_move(moved, count) -> None:
-    """Operators with the pattern of a broadcast whose elements lie at other places."""
+def test_uncompared_elements_keep_their_cause_when_operators_move_them(moved, count) -> None:
+    """Operators with a broadcast pattern that move elements to other positions."""
     tiny = relay.sin(relay.var("x", shape=(2, 3))) * relay.const(np.float32(1e-20))
     logarithm = relay.log(relay.abs(tiny * relay.const(np.float32(1e-22))))
     mod = IRModule.from_expr(moved(logarithm))

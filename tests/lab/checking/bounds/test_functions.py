@@ -1,4 +1,4 @@
-"""The table of errors has the largest error of all instruction sets, and nothing larger."""
+"""The error table has the largest error over all instruction sets, and no larger number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[4]
 
 
 def measured(level: str) -> dict[str, dict[str, float]]:
-    """The shares that `measured_errors.py` finds on one level; a machine below it has its own."""
+    """The shares that `measured_errors.py` finds for one instruction set; tests of unsupported
+    ones use other results."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     environment.pop("ONEDNN_MAX_CPU_ISA", None)
     if level in LEVELS[:-1]:
@@ -44,14 +45,16 @@ def shares() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def too_large(found: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Errors beyond the table's bounds, and correct kernels (alone, in pieces shorter than a
-    vector, fused into others) with errors beyond 0.95 of their bounds."""
+    """Errors beyond the table, and correct kernels with errors beyond 0.95 of their tolerance.
+
+    Kernels run alone, on arrays shorter than a vector, and fused into others.
+    """
     limits = {"table": 1.0, "bounds": 0.95}
     return {n: s for part, limit in limits.items() for n, s in found[part].items() if s > limit}
 
 
 @pytest.mark.native
-def test_errors_are_within_the_table_and_the_bounds_on_this_level() -> None:
+def test_errors_are_within_the_table_and_the_bounds_on_this_instruction_set() -> None:
     """`make machines` runs this on each instruction set."""
     assert too_large(measured_errors.measured()) == {}
 
@@ -64,7 +67,7 @@ def test_measured_errors_are_within_the_bounds_on_every_instruction_set(shares: 
 
 @pytest.mark.slow
 @pytest.mark.native
-def test_the_table_has_the_largest_error_and_no_more(shares: dict) -> None:
+def test_largest_error_is_over_70_percent_of_the_table(shares: dict) -> None:
     """The host's tanh has a larger error than oneDNN's."""
     for name in ("exp", "log", "sigmoid", "sqrt", "tanh"):
         assert max(found["table"][name] for found in shares.values()) > 0.7, name
@@ -79,8 +82,8 @@ def bound(expr: Expr, x: np.ndarray) -> np.ndarray:
     return tolerance
 
 
-def test_bounds_are_wide_only_where_errors_are() -> None:
-    """A relative error of 1e-6 is found in exp below 7, of 1e-5 anywhere."""
+def test_bounds_are_wide_only_where_errors_are_large() -> None:
+    """A relative error of 1e-6 is detected in exp below 7, one of 1e-5 anywhere."""
     x = relay.var("x", shape=(5,))
     values = np.float32([-80, -5, 0, 6, 80])
     for call in (relay.exp(x), relay.sigmoid(x)):
@@ -88,14 +91,14 @@ def test_bounds_are_wide_only_where_errors_are() -> None:
         assert max(near, middle, below) < 1e-6 * 2**24 < far < 1e-5 * 2**24
 
 
-def test_the_error_of_the_exponent_is_half_an_ulp_of_its_argument() -> None:
+def test_error_of_the_exponent_is_half_an_ulp_of_its_argument() -> None:
     assert half_ulp(np.float64([1, 1.9, 64, 100])).tolist() == [1, 1, 64, 64]
     found = exponent_error(np.float64([0, -6.9, 6.9, 64, -64]))
     assert found[:3].tolist() == [0, 0, 0] and found[3] == found[4] > 64
 
 
-def test_a_sum_of_errors_with_one_cause_is_bounded_by_their_sum() -> None:
-    """Without FMA, exp is off by the same 64 roundings for all numbers with one exponent."""
+def test_sum_of_errors_with_one_cause_is_bounded_by_their_sum() -> None:
+    """Without FMA, exp has the same error of 64 roundings for all numbers with equal exponents."""
     x = relay.var("x", shape=(1000,))
     (relative,) = bound(relay.mean(relay.exp(x), axis=[0], keepdims=True), np.full(1000, 80, "f"))
     assert relative > 64

@@ -1,4 +1,4 @@
-"""The tolerance of one operator on exact values, for which no samples are drawn."""
+"""The tolerance of a single operator on exact values is derived without sampling."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ OPERATORS: dict[str, Callable[[Expr], Expr]] = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_it_is_the_one_that_samples_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a field of a tuple, the same operator is not a step alone, and samples are drawn."""
+def test_derived_tolerance_equals_the_sampled_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a field of a tuple, the operator is not a single step, so samples are drawn."""
     x = relay.var("x", shape=(2, 8, 6, 6))
     made, data = OPERATORS[name](x), RNG.standard_normal((2, 8, 6, 6)).astype(np.float32)
     drawn = []
@@ -71,9 +73,12 @@ def test_it_is_the_one_that_samples_give(name: str, monkeypatch: pytest.MonkeyPa
         assert any(drawn) and (alone.tolerances[0] > 0).all()
 
 
-def test_a_number_is_added_as_exactly_as_a_kernel_that_scales_both_terms_first() -> None:
-    """DNNL's hard-swish: x / 6 + 1 / 2 for (x + 3) / 6. Its rounding errors are about one standard
-    deviation of the rule, and thousands of those of one rounded sum where the terms cancel."""
+def test_kernel_that_scales_both_terms_first_is_within_the_tolerance() -> None:
+    """DNNL's hard-swish computes x / 6 + 1 / 2 for (x + 3) / 6.
+
+    Its rounding errors are about one standard deviation of the rule; if the terms cancel, they are
+    thousands of times the error of one rounded sum.
+    """
     x = np.random.default_rng(0).uniform(-3.01, 3.01, 100_000).astype(np.float32)
     exact = x.astype(np.float64) + 3
     scaled = x * np.float32(1 / 6) + np.float32(0.5)

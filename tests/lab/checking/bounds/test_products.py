@@ -1,4 +1,5 @@
-"""Sums of products: kernels that begin them with a bias or a residual stay within the tolerance."""
+"""Sums of products: kernels that start the sum with a bias or a residual stay within the
+tolerance."""
 
 from __future__ import annotations
 
@@ -63,10 +64,10 @@ def test_convolution_with_bias_and_residual_is_within_its_bound(
 @given(st.integers(1, 400), SIZES, st.sampled_from(["add", "nn.bias_add", "nn.batch_norm"]),
        st.integers(0, 99))  # fmt: skip
 @settings(max_examples=some(40))
-def test_a_sum_that_begins_with_what_is_added(
+def test_sum_that_starts_with_the_bias_is_within_the_tolerance(
     depth: int, size: float, name: str, seed: int
 ) -> None:
-    """Product after product is added to the bias, in float32."""
+    """The kernel adds each product to the bias in turn, in float32."""
     x = relay.var("x", shape=(4, depth))
     w = random(6, depth, seed=seed)
     begin = random(6, seed=seed + 1) * np.float32(size)
@@ -85,7 +86,8 @@ def test_a_sum_that_begins_with_what_is_added(
 
 @pytest.mark.parametrize("op", ["nn.conv1d", "nn.conv3d", "nn.conv2d_transpose"])
 def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
-    """In float32 NumPy; the tolerance is small for elements with small data."""
+    """The convolution is computed by NumPy in float32; the tolerance is small for elements with
+    small data."""
     rank = int(op[7])
     data = random(1, 4, *(8,) * rank, seed=1)
     data[..., :4] *= np.float32(1e-6)
@@ -100,8 +102,8 @@ def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
 
 
 @pytest.mark.native
-def test_squeeze_and_excitation_blocks_are_no_false_alarm() -> None:
-    """A depthwise convolution whose bias is larger than its products, behind a multiplication."""
+def test_squeeze_and_excitation_blocks_are_within_the_tolerance() -> None:
+    """A depthwise convolution, after a multiplication, whose bias is larger than its products."""
     x, s = relay.var("x", shape=(1, 48, 8, 8)), relay.var("s", shape=(1, 48, 1, 1))
     scaled = x * (relay.clip(s + relay.const(np.float32(3)), 0, 6) / relay.const(np.float32(6)))
     w = relay.const(random(48, 1, 5, 5, seed=3) * np.float32(0.05))

@@ -1,4 +1,4 @@
-"""Propagated errors of results: no sample deviates by more."""
+"""Propagated errors bound the deviation of every sample result."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.relay.op.samples import SAMPLES
 from tests.relay.op.samples.sample import Sample, call_with_arguments
 
 FIRST_ONLY = (Arithmetic.INDEXED, Arithmetic.RESAMPLED)
-MARGIN = 1.01  # for what is not linear
+MARGIN = 1.01  # for functions that are not linear
 
 
 def step_of(sample: Sample) -> Step | None:
-    """The sample's call in float64; None for one without such arguments."""
+    """The sample's call in float64; None if its arguments are not floats."""
     found = call_with_arguments(sample, "float64")
     if found is None:
         return None
@@ -36,9 +36,9 @@ def step_of(sample: Sample) -> Step | None:
 
 
 def excess(sample: Sample) -> float | None:
-    """By how much a result moves beyond its error; None for an operator whose errors are measured.
+    """The largest change of a result beyond its propagated error; None for measured errors.
 
-    The first argument alone moves if the others are positions or sizes.
+    Only the first argument is changed if the others are positions or sizes.
     """
     step = step_of(sample)
     if step is None:
@@ -71,7 +71,7 @@ def excess(sample: Sample) -> float | None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.label)
-def test_a_result_moves_within_its_error(sample: Sample) -> None:
+def test_result_changes_by_no_more_than_its_propagated_error(sample: Sample) -> None:
     assert not excess(sample)
 
 
@@ -89,8 +89,8 @@ def test_rounding_of_each_finite_result_is_a_finite_deviation(sample: Sample) ->
             assert np.all((known >= 0) & np.isfinite(known))
 
 
-def test_a_wrong_kind_is_found() -> None:
-    """Squares are not copies, though the pattern says so."""
+def test_operator_with_a_wrong_error_kind_is_detected() -> None:
+    """The operator squares its input, but its registered pattern says that it copies."""
     op = define_op(
         "test.square",
         "data",

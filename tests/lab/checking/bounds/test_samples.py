@@ -1,4 +1,4 @@
-"""Derived errors are enlarged to the errors that the samples of a run show."""
+"""Derived errors are enlarged to the errors that a run's samples show."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ VALUE = np.zeros(4)
 SAMPLES = tuple(np.full(4, deviation) for deviation in (-8.0, 8.0, -8.0, 8.0))
 
 
-def test_an_error_that_samples_contradict_is_enlarged() -> None:
+def test_error_smaller_than_that_of_the_samples_is_enlarged() -> None:
     assert calibrated(VALUE, Error(np.full(4, 2.0)), SAMPLES).sigma == pytest.approx(8.0)
     assert calibrated(VALUE, Error(np.full(4, 16.0)), SAMPLES).sigma == pytest.approx(16.0)
 
 
-def test_an_error_where_none_was_derived_is_that_of_the_samples() -> None:
+def test_missing_error_is_taken_from_the_samples() -> None:
     assert calibrated(VALUE, Error(np.array([0.0, 8, 8, 8])), SAMPLES).sigma == pytest.approx(8.0)
 
 
 @pytest.mark.parametrize("odd", [np.inf, 1e200, 1e-200])
 def test_element_with_nan_variance_does_not_change_the_others(odd: float) -> None:
-    """It overflows or underflows float64."""
+    """Its variance overflows or underflows float64."""
     samples = tuple(sample * [0, 1, 1, 1] for sample in SAMPLES)
     error = Error(np.array([odd, 2, 2, 2]))
     assert calibrated(VALUE, error, samples).sigma[1:] == pytest.approx(8.0)

@@ -1,4 +1,4 @@
-"""Sums of elements: equal elements round alike, so that a correct sum may be far off."""
+"""Sums of elements: equal elements are rounded alike, so a correct sum may have a large error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARES = st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0])
 
 
 def partly_equal(side: int, equal: float, seed: int) -> np.ndarray:
-    """Of each of 16 channels, a share of the elements is one positive number."""
+    """In each of 16 channels, a share of the elements is one positive number."""
     random = np.random.default_rng(seed)
     x = np.abs(random.standard_normal((1, 16, side, side)))
     constants = np.broadcast_to(random.uniform(0.1, 2, (1, 16, 1, 1)), x.shape)
@@ -29,13 +29,13 @@ def partly_equal(side: int, equal: float, seed: int) -> np.ndarray:
 
 
 def summed_in_turn(x: np.ndarray) -> np.ndarray:
-    """The sum of each channel in float32, one element after the other."""
+    """The sum of each channel in float32, adding one element at a time."""
     return np.add.accumulate(x.reshape(1, 16, -1), axis=2, dtype=np.float32)[..., -1]
 
 
 @given(SIDES, SHARES, st.integers(0, 999))
 @settings(max_examples=some(30))
-def test_sums_in_turn_of_equal_elements_are_within_the_tolerance(
+def test_sequential_sums_of_equal_elements_are_within_the_tolerance(
     side: int, equal: float, seed: int
 ) -> None:
     values = partly_equal(side, equal, seed)
@@ -47,21 +47,21 @@ def test_sums_in_turn_of_equal_elements_are_within_the_tolerance(
     assert share(typed(nn.global_avg_pool2d(x)), [values], means) < 1
 
 
-def test_without_equal_elements_the_roundings_are_independent() -> None:
+def test_roundings_of_different_elements_are_independent() -> None:
     values = partly_equal(112, 0.0, 1)
     independent = sqrt(112 * 112) + 1
     assert roundings(values, (2, 3)) == pytest.approx(independent, rel=0.01)
 
 
 @given(st.lists(st.sampled_from([-1.5, 0.0, 2.0, 3.25, np.inf]), min_size=1, max_size=30))
-def test_the_largest_repetition_is_that_of_a_counter(elements: list[float]) -> None:
+def test_largest_repetition_equals_a_count(elements: list[float]) -> None:
     counted = [elements.count(x) for x in elements if x]
     found = largest_repetition(np.array([elements]), (1,))
     assert found.tolist() == [[max(counted, default=0)]]
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_sums_of_no_elements_repeat_nothing(shape: tuple[int, int]) -> None:
+def test_sum_of_no_elements_has_no_repetition(shape: tuple[int, int]) -> None:
     assert largest_repetition(np.zeros(shape), (1,)).tolist() == [[0.0]] * shape[0]
 
 

@@ -1,4 +1,4 @@
-"""Findings as text, JSON, SARIF 2.1.0 and commands of GitHub."""
+"""Findings as text, JSON, SARIF 2.1.0 and GitHub commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def found() -> Findings:
     return lint(relay.parse(TEXT, "net.relay"))
 
 
-def test_every_format_has_every_finding(found: Findings) -> None:
+def test_every_format_contains_every_finding(found: Findings) -> None:
     for name in REPORTERS:
         written = found.report(name)
         assert "BYL001" in written and "BYL002" in written and "net.relay" in written
@@ -39,12 +39,12 @@ def test_reports_without_findings_are_empty() -> None:
     assert json.loads(report([], "sarif"))["runs"][0]["results"] == []
 
 
-def test_an_unknown_format_is_named() -> None:
+def test_unknown_format_is_named_in_the_error() -> None:
     with pytest.raises(UnknownNameError, match="no format of findings is called 'sarf'; did you"):
         report([], "sarf")
 
 
-def test_json_has_the_place_and_the_consequences(found: Findings) -> None:
+def test_json_has_source_location_and_consequences(found: Findings) -> None:
     data = json.loads(found.report("json"))
     assert (data["schema"], data["kind"], data["version"]) == (1, "findings", byoc_lab.__version__)
     first = data["findings"][0]
@@ -53,7 +53,7 @@ def test_json_has_the_place_and_the_consequences(found: Findings) -> None:
     assert all(isinstance(f["consequences"], list) for f in data["findings"])
 
 
-def test_github_writes_one_command_a_finding(found: Findings) -> None:
+def test_github_format_has_one_command_per_finding(found: Findings) -> None:
     lines = found.report("github").splitlines()
     assert len(lines) == len(found)
     command = re.compile(r"::(error|warning|notice) title=BYL\d{3} [a-z-]+,file=\S+,line=\d+,col=")
@@ -62,7 +62,7 @@ def test_github_writes_one_command_a_finding(found: Findings) -> None:
 
 
 class TestSarif:
-    """The required fields and the allowed values of SARIF 2.1.0."""
+    """The required fields and allowed values of SARIF 2.1.0; docstrings name the sections."""
 
     @pytest.fixture
     def log(self, found: Findings) -> dict[str, Any]:
@@ -70,13 +70,13 @@ class TestSarif:
         assert isinstance(made, dict)
         return made
 
-    def test_the_log_has_a_version_and_runs(self, log: dict[str, Any]) -> None:
+    def test_log_has_a_version_and_runs(self, log: dict[str, Any]) -> None:
         """Sections 3.13.2 and 3.13.4."""
         assert log["version"] == "2.1.0"
         assert log["$schema"].endswith("sarif-2.1.0.json")
         assert isinstance(log["runs"], list) and len(log["runs"]) == 1
 
-    def test_the_run_has_a_tool_with_a_named_driver(self, log: dict[str, Any]) -> None:
+    def test_run_has_a_tool_with_a_named_driver(self, log: dict[str, Any]) -> None:
         """Sections 3.14.6, 3.18.2 and 3.19.8."""
         driver = log["runs"][0]["tool"]["driver"]
         assert driver["name"] == "byoc-lab"
@@ -93,7 +93,9 @@ class TestSarif:
             assert result["level"] in ("none", "note", "warning", "error")
             assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
 
-    def test_every_place_is_a_uri_and_a_region_from_one(self, log: dict[str, Any]) -> None:
+    def test_every_location_has_a_uri_and_a_region_counted_from_one(
+        self, log: dict[str, Any]
+    ) -> None:
         """Sections 3.28, 3.29.3 (artifactLocation), 3.30.5 to 3.30.8 (lines and columns)."""
         for result in log["runs"][0]["results"]:
             (location,) = result["locations"]
@@ -112,7 +114,7 @@ class TestSarif:
             ("c:net.relay", "c%3Anet.relay"),
         ],
     )
-    def test_files_of_the_working_directory_are_relative(self, file: str, uri: str) -> None:
+    def test_files_in_the_working_directory_have_relative_uris(self, file: str, uri: str) -> None:
         """Section 3.4: a URI reference of RFC 3986, relative to the base that the run declares."""
         for name in (file, str(Path(file).absolute())):
             run = json.loads(lint(relay.parse(TEXT, name)).report("sarif"))["runs"][0]
@@ -128,11 +130,11 @@ class TestSarif:
             place = result["locations"][0]["physicalLocation"]["artifactLocation"]
             assert place == {"uri": path.as_uri()}
 
-    def test_standard_input_has_no_uri(self) -> None:
+    def test_findings_for_standard_input_have_no_uri(self) -> None:
         run = json.loads(lint(relay.parse(TEXT, "<stdin>")).report("sarif"))["runs"][0]
         assert all("physicalLocation" not in r["locations"][0] for r in run["results"])
 
-    def test_a_model_without_text_is_placed_in_its_file(self, found: Findings) -> None:
+    def test_finding_in_a_model_without_text_names_its_file(self, found: Findings) -> None:
         placed = [replace(f, node=None).of_file("net.onnx") for f in found]
         run = json.loads(report(placed, "sarif"))["runs"][0]
         for result in run["results"]:
@@ -141,7 +143,7 @@ class TestSarif:
         assert "file=net.onnx::" in report(placed, "github")
         assert json.loads(report(placed, "json"))["findings"][0]["file"] == "net.onnx"
 
-    def test_levels_are_the_severities(self, found: Findings) -> None:
+    def test_sarif_levels_equal_the_severities(self, found: Findings) -> None:
         levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
         results = json.loads(found.report("sarif"))["runs"][0]["results"]
         assert [r["level"] for r in results] == [levels[f.severity] for f in found]

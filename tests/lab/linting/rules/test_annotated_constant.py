@@ -1,4 +1,4 @@
-"""Lint rule BYL022 annotated-constant."""
+"""Lint rule BYL022 annotated-constant: samples, and agreement with the failing pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rule BYL023 batch-norm-in-region."""
+"""Lint rule BYL023 batch-norm-in-region: samples, and agreement with partitioning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.lab.linting.samples import RuleChecks
 class TestBatchNormInRegion(RuleChecks):
     rule = BatchNormInRegion
 
-    def test_partitioning_fails_where_it_is_reported(self) -> None:
+    def test_partitioning_fails_for_the_reported_module(self) -> None:
         sample = self.rule.INVALID[0]
         mod = InferType()(relay.parse(sample.text))
         with pytest.raises(PartitionError):

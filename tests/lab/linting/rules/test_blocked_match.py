@@ -1,4 +1,4 @@
-"""Lint rule BYL031 blocked-match."""
+"""Lint rule BYL031 blocked-match: samples, and the named parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.lab.linting.samples import RuleChecks
 class TestBlockedMatch(RuleChecks):
     rule = BlockedMatch
 
-    def test_the_promise_is_of_all_parameters_that_it_names(self) -> None:
-        """A scale that is folded into a weight is a parameter that has to be bound, too."""
+    def test_message_names_all_parameters_to_bind(self) -> None:
+        """A scale that is folded into a weight must be bound, too."""
         shapes = {"x": (1, 4, 8, 8), "w": (4, 4, 3, 3), "s": (4, 1, 1)}
         x, w, s = (relay.var(name, shape=shape) for name, shape in shapes.items())
         net = relay.Function([x, w, s], relay.multiply(relay.nn.conv2d(x, w), s))

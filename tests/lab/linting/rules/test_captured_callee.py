@@ -1,4 +1,4 @@
-"""Lint rule BYL008 captured-callee."""
+"""Lint rule BYL008 captured-callee: samples, and callees outside regions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FUNCTION = f"fn (%p: {TENSOR}) {{\n    nn.relu(%p)\n  }}"
 class TestCapturedCallee(RuleChecks):
     rule = CapturedCallee
 
-    def test_a_call_outside_of_regions_is_allowed(self) -> None:
+    def test_call_outside_regions_has_no_finding(self) -> None:
         assert self.found_in(main(f"let %f = {FUNCTION};\n  %f(%x)")) == []
 
-    def test_a_callee_behind_an_annotation_is_reported(self) -> None:
+    def test_callee_inside_an_annotation_is_reported(self) -> None:
         found = self.only_finding(main(FUNCTION, begin("%0"), begin("%x"), "%1(%2)", end("%3")))
         assert found.message.startswith("a call in region 1 of A calls ")

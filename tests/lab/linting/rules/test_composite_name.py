@@ -1,4 +1,4 @@
-"""Lint rule BYL018 composite-name."""
+"""Lint rule BYL018 composite-name: its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rule BYL015 decomposed-in-region."""
+"""Lint rule BYL015 decomposed-in-region: its samples."""
 
 from __future__ import annotations
 

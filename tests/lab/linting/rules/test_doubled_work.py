@@ -1,4 +1,4 @@
-"""Lint rule BYL033 doubled-work."""
+"""Lint rule BYL033 doubled-work: its samples, and counts that agree with explain and coverage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_explain_coverage_and_lint_count_the_same_operators() -> None:
 
 
 @pytest.mark.parametrize(("patterns", "offloaded"), [(["nn.relu"], 2), (["nn.relu", "sigmoid"], 4)])
-def test_coverage_counts_equal_calls_of_the_module_each(
+def test_coverage_counts_each_of_several_equal_calls_of_the_module(
     patterns: list[str], offloaded: int
 ) -> None:
     data = x()
@@ -61,7 +61,7 @@ def test_coverage_counts_equal_calls_of_the_module_each(
     backends.register(NPU)
 
 
-def test_coverage_counts_the_copies_of_equal_calls_alone() -> None:
+def test_coverage_counts_only_copies_of_equal_calls_as_again() -> None:
     data = x()
     first, second = bias(conv(data)), bias(conv(data))
     body = first * relay.sigmoid(first) + relay.exp(second)
@@ -72,7 +72,7 @@ def test_coverage_counts_the_copies_of_equal_calls_alone() -> None:
     backends.register(NPU)
 
 
-def test_copies_in_two_regions() -> None:
+def test_operators_copied_into_two_regions_are_counted() -> None:
     table = [GATE, entry("sigmoid", is_op("sigmoid")(CONV_ADD))]
     mod, after = partitioned(table, gated())
     assert operators_again(after) == 2
@@ -89,7 +89,7 @@ def test_copies_in_two_regions() -> None:
     ("other", "places"),
     [("npu.b", "npu.a in @region and npu.b in @region"), ("npu.a", "2 calls of npu.a in @region")],
 )
-def test_composites_of_one_region_are_told_apart(other: str, places: str) -> None:
+def test_composites_in_one_region_are_named_separately(other: str, places: str) -> None:
     text = f"""
 def @region(%p: Tensor[(2, 3), float32], Compiler="npu", Primitive=1, global_symbol="region") {{
   %0 = fn (%q: Tensor[(2, 3), float32], Composite="npu.a") {{ exp(tanh(%q)) }};
@@ -101,7 +101,7 @@ def @main(%x: Tensor[(2, 3), float32]) {{ @region(%x) }}"""
     assert finding.message.startswith(f"{places} each compute 1 operator (1 tanh)")
 
 
-def test_before_partitioning_the_composite_is_the_place() -> None:
+def test_composite_is_named_before_partitioning() -> None:
     mod, _ = partitioned([GATE], gated())
     merged = trace(mod, NPU)["MergeComposite"].after
     (finding,) = [f for f in lint(merged) if f.code == "BYL033"]
@@ -118,7 +118,7 @@ def test_equal_calls_of_the_network_itself_are_not_doubled() -> None:
     backends.register(NPU)
 
 
-def test_values_are_followed_through_lets_tuples_and_regions_of_several_results() -> None:
+def test_values_are_followed_through_lets_tuples_and_regions_with_several_results() -> None:
     text = """
 def @region(%p: Tensor[(2, 3), float32], Compiler="dnnl", Primitive=1, global_symbol="region")
     -> (Tensor[(2, 3), float32], Tensor[(2, 3), float32]) {{
@@ -135,7 +135,7 @@ def @main(%x: Tensor[(2, 3), float32]) {{
     assert operators_again(relay.parse(text.format(field=1))) == 0
 
 
-def test_equal_values_of_the_module_are_computed_once_before_it_is_partitioned() -> None:
+def test_equal_values_of_the_module_suggest_to_compute_them_once() -> None:
     backends.register(NPU, supports=["nn.relu", "add"])
     data = x()
     body = relay.add(relay.tanh(nn.relu(data)), nn.relu(data))
@@ -146,7 +146,7 @@ def test_equal_values_of_the_module_are_computed_once_before_it_is_partitioned()
     assert not lint(trace(once, NPU).result).by_code("BYL033")
 
 
-def test_a_deep_network_is_no_trouble() -> None:
+def test_deep_network_has_no_finding() -> None:
     value: relay.Expr = x(2, 3)
     for _ in range(3000):
         value = relay.tanh(value)
@@ -156,12 +156,12 @@ def test_a_deep_network_is_no_trouble() -> None:
 @pytest.mark.parametrize(
     ("body", "called"),
     [
-        ("@r(%a)", "@r(%x)"),  # comes back to itself
+        ("@r(%a)", "@r(%x)"),  # is recursive
         ("nn.relu(%a)", "@r(%x, %x)"),  # has too many arguments
         ("nn.relu(%a)", "@r()"),
     ],
 )
-def test_malformed_calls_of_regions_are_passed_over(body: str, called: str) -> None:
+def test_malformed_calls_of_regions_are_ignored(body: str, called: str) -> None:
     tensor = "Tensor[(4), float32]"
     attrs = 'Compiler="dnnl", Primitive=1, global_symbol="r"'
     text = (

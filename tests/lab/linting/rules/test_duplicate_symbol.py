@@ -1,4 +1,4 @@
-"""Lint rule BYL019 duplicate-symbol."""
+"""Lint rule BYL019 duplicate-symbol: samples, and local functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.lab.linting.samples import TENSOR, RuleChecks, main
 class TestDuplicateSymbol(RuleChecks):
     rule = DuplicateSymbol
 
-    def test_local_functions_count_as_well(self) -> None:
+    def test_duplicate_symbols_of_local_functions_are_reported(self) -> None:
         one = f'fn (%p: {TENSOR}, Compiler="dnnl", global_symbol="f") {{\n    nn.relu(%p)\n  }}'
         found = self.only_finding(main(one, one, "%0(%x)", "%1(%2)"))
         assert found.message.endswith("one in @main, one in @main")

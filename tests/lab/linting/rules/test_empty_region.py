@@ -1,4 +1,4 @@
-"""Lint rule BYL011 empty-region."""
+"""Lint rule BYL011 empty-region: samples, and regions of tuple fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TestEmptyRegion(RuleChecks):
     def test_fields_of_a_tuple_become_functions_without_operators(
         self, non_calls: bool, count: int
     ) -> None:
-        """TVM 0.16 makes them, too. With what BYL011 advises, there are none."""
+        """TVM 0.16 forms them, too; the change that BYL011 suggests avoids them."""
         backends.register("fields", supports=["nn.relu", "nn.batch_norm"])
         try:
             x = relay.var("x", shape=(1, 4, 8, 8))
@@ -33,7 +33,7 @@ class TestEmptyRegion(RuleChecks):
         finally:
             backends.unregister("fields")
 
-    def test_a_function_without_a_symbol_has_its_global_name(self) -> None:
+    def test_function_without_a_symbol_is_named_by_its_global_name(self) -> None:
         text = self.rule.INVALID[1].text.replace(', global_symbol="r"', "")
         (found,) = lint(relay.parse(text), rules=["BYL011"])
         assert "external function r has no operator" in found.message

@@ -1,4 +1,4 @@
-"""Lint rule BYL004 free-variable."""
+"""Lint rule BYL004 free-variable: samples, and agreement with partitioning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LET = main(f"let %a = {begin('%x')};\n  nn.relu(%a)")
 class TestFreeVariable(RuleChecks):
     rule = FreeVariable
 
-    def test_the_variable_named_for_a_let_is_the_one_that_partitioning_leaves_free(self) -> None:
+    def test_named_variable_is_the_one_that_partitioning_leaves_free(self) -> None:
         found = self.only_finding(LET)
         mod = read(LET)
         assert isinstance(mod, IRModule)
@@ -26,10 +26,10 @@ class TestFreeVariable(RuleChecks):
         (variable,) = raised.value.variables
         assert f"%{variable.name_hint} free" in found.message
 
-    def test_a_begin_of_default_on_a_let_value_is_removed_and_not_reported(self) -> None:
+    def test_begin_of_default_on_a_let_value_has_no_finding(self) -> None:
         assert self.found_in(LET.replace('"A"', '"default"')) == []
 
-    def test_scopes_that_type_inference_refuses_are_found(self) -> None:
+    def test_scopes_that_type_inference_refuses_are_reported(self) -> None:
         x, y, z = (relay.var(name, shape=(2,)) for name in "xyz")
         for body, message in (
             (relay.Let(y, x, relay.Let(y, relay.exp(y), y)), "%y in @main is bound more than once"),

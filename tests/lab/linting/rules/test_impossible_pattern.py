@@ -1,4 +1,4 @@
-"""Lint rule BYL029 impossible-pattern."""
+"""Lint rule BYL029 impossible-pattern: samples, and unknown attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestImpossiblePattern(RuleChecks):
     rule = ImpossiblePattern
 
-    def test_an_attribute_that_the_operator_does_not_have(self) -> None:
+    def test_pattern_with_an_unknown_attribute_is_reported(self) -> None:
         pattern = is_op("nn.conv2d")(wildcard(), wildcard()).has_attr({"grups": 1})
         table = MergeComposite([("dnnl.conv2d", pattern)])
         (found,) = lint(read(self.rule.VALID[0].text), [table])

@@ -1,4 +1,4 @@
-"""Lint rule BYL025 leftover-multiply."""
+"""Lint rule BYL025 leftover-multiply: samples, and agreement with FoldScaleAxis."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def findings(given: str, constant: str) -> list:
 
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-def test_a_scale_that_comes_from_outside_may_be_computed() -> None:
-    """FoldScaleAxis moved the scale, a gate of squeeze-and-excitation, into a constant weight."""
+def test_scale_computed_at_run_time_is_a_hint() -> None:
+    """FoldScaleAxis moved the scale, a gate of squeeze-and-excitation, to a constant weight."""
     (finding,) = findings(given="(2, 1, 1)", constant="(3, 2, 1, 1)")
     assert finding.severity is Severity.INFO
     assert "the weight of nn.conv2d, a constant, is multiplied by %i1" in finding.message
@@ -46,7 +46,7 @@ def test_a_scale_that_comes_from_outside_may_be_computed() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-def test_a_weight_that_comes_from_outside_is_to_be_bound() -> None:
+def test_weight_passed_as_a_parameter_is_a_warning_to_bind_it() -> None:
     (finding,) = findings(given="(3, 2, 1, 1)", constant="(3, 1, 1, 1)")
     assert finding.severity is Severity.WARNING
     assert finding.what_to_do.startswith("bind the value that @main passes for %i1")
@@ -70,7 +70,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_a_scale_is_a_finding_exactly_if_fold_scale_axis_moves_it(name: str) -> None:
+def test_scale_is_a_finding_exactly_if_fold_scale_axis_moves_it(name: str) -> None:
     mod = InferType()(relay.IRModule.from_expr(PRODUCTS[name]))
     with PassContext(opt_level=3):
         folded = Sequential([FoldScaleAxis()])(mod)
@@ -78,7 +78,7 @@ def test_a_scale_is_a_finding_exactly_if_fold_scale_axis_moves_it(name: str) -> 
     assert bool(lint(annotated).by_code("BYL025")) == ("multiply" not in str(folded))
 
 
-def test_a_scaled_result_that_is_used_again_is_no_finding() -> None:
+def test_scaled_result_that_is_used_twice_has_no_finding() -> None:
     conv = nn.conv2d(IMAGE, constant(4, 4, 3, 3))
     mod = InferType()(relay.IRModule.from_expr(conv * constant(4, 1, 1) + nn.relu(conv)))
     annotated = Sequential([AnnotateTarget("dnnl"), MergeCompilerRegions(), InferType()])(mod)

@@ -1,4 +1,4 @@
-"""Lint rule BYL001 missing-begin."""
+"""Lint rule BYL001 missing-begin: samples, and reported arguments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.lab.linting.samples import RuleChecks, begin, end, main
 class TestMissingBegin(RuleChecks):
     rule = MissingBegin
 
-    def test_the_fix_names_the_argument_and_the_compiler(self) -> None:
+    def test_fix_names_the_argument_and_the_compiler(self) -> None:
         found = self.only_finding(main(begin("%x"), "add(%0, %x)", end("%1")))
         assert found.argument == 1
         assert found.what_to_do.startswith('wrap argument 1 of add in compiler_begin(..., "A")')
 
-    def test_a_constant_needs_a_begin_too(self) -> None:
+    def test_constant_operand_needs_a_begin_too(self) -> None:
         found = self.only_finding(main(begin("%x"), "add(%0, 1f)", end("%1")))
         assert found.what_to_do.endswith("constants included")
 
@@ -25,6 +25,6 @@ class TestMissingBegin(RuleChecks):
             ("nn.relu", 0),
         ]
 
-    def test_an_end_without_any_operator_closes_no_region(self) -> None:
+    def test_end_without_an_operator_is_reported(self) -> None:
         found = self.only_finding(main(end("%x")))
         assert found.message.startswith("compiler_end[A] closes no region")

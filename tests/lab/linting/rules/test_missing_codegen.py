@@ -1,4 +1,4 @@
-"""Lint rule BYL020 missing-codegen."""
+"""Lint rule BYL020 missing-codegen: samples, and agreement with the build."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.lab.linting.samples import RuleChecks
 class TestMissingCodegen(RuleChecks):
     rule = MissingCodegen
 
-    def test_building_fails_where_it_is_reported(self) -> None:
+    def test_build_fails_for_the_reported_module(self) -> None:
         mod = relay.parse(self.rule.INVALID[0].text)
         with pytest.raises(ByocLabError, match="mychip"):
             byoc_lab.build(mod)

@@ -1,4 +1,4 @@
-"""Lint rule BYL002 missing-end."""
+"""Lint rule BYL002 missing-end: samples, reported operators and fixes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from tests.lab.linting.samples import RuleChecks, begin, called_op, end, main
 class TestMissingEnd(RuleChecks):
     rule = MissingEnd
 
-    def test_a_region_without_an_end_is_reported_at_its_last_operator(self) -> None:
+    def test_region_without_an_end_is_reported_at_its_last_operator(self) -> None:
         found = self.only_finding(main(begin("%x"), "nn.relu(%0)", "exp(%1)", "abs(%2)"))
         assert called_op(found) == "abs"
         assert 'compiler_end(..., "A") on abs' in found.what_to_do
 
-    def test_operators_further_down_an_unclosed_branch_are_not_reported(self) -> None:
+    def test_operators_after_an_unclosed_branch_are_not_reported(self) -> None:
         lines = (begin("%x"), "nn.relu(%0)", end("%1"), "exp(%1)", "abs(%3)", "add(%2, %4)")
         reported = [called_op(f) for f in self.found_in(main(*lines))]
         assert "exp" in reported and "abs" not in reported
 
-    def test_a_begin_on_a_let_value_is_left_to_free_variable(self) -> None:
+    def test_begin_on_a_let_value_is_reported_by_free_variable_only(self) -> None:
         text = main(f"let %a = {begin('%x')};\n  nn.relu(%a)")
         assert self.found_in(text) == []
 
 
 @pytest.mark.parametrize("host", ["exp", "tanh"])
 def test_region_without_end_is_closed_after_operators_that_its_back_end_supports(host: str) -> None:
-    """All ways to close it that are proved are shown, each with the region that it makes."""
+    """All verified fixes are shown, each with the region that it forms."""
     backends.register("edu_ends", supports=["nn.conv2d", "nn.relu", "tanh"])
     try:
         data, weight = (

@@ -1,4 +1,4 @@
-"""Lint rule BYL006 mixed-compilers."""
+"""Lint rule BYL006 mixed-compilers: samples and message."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.lab.linting.samples import RuleChecks, begin, end, main
 class TestMixedCompilers(RuleChecks):
     rule = MixedCompilers
 
-    def test_the_message_names_both_compilers(self) -> None:
+    def test_message_names_both_compilers(self) -> None:
         found = self.only_finding(main(begin("%x"), "nn.relu(%0)", end("%1", "B")))
         assert found.message == "region 0 was opened for A and is closed for B"
         assert "list of targets" not in found.what_to_do
 
-    def test_default_hints_at_a_module_that_was_annotated_twice(self) -> None:
+    def test_default_with_another_compiler_suggests_to_annotate_once(self) -> None:
         found = self.only_finding(main(begin("%x"), "nn.relu(%0)", end("%1", "default")))
         assert "annotate a module once, with a list of targets" in found.what_to_do

@@ -1,4 +1,4 @@
-"""Lint rule BYL009 name-taken."""
+"""Lint rule BYL009 name-taken: samples, and agreement with partitioning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestNameTaken(RuleChecks):
     rule = NameTaken
 
-    def test_partitioning_fails_for_it_and_the_fix_works(self) -> None:
+    def test_partitioning_fails_for_a_taken_name_and_works_after_the_fix(self) -> None:
         text = self.rule.INVALID[0].text
         assert "@tvmgen_default_A_main_0" in self.only_finding(text).message
         mod = read(text)

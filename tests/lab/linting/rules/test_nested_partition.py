@@ -1,4 +1,4 @@
-"""Lint rule BYL003 nested-partition."""
+"""Lint rule BYL003 nested-partition: samples and message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TestNestedPartition(RuleChecks):
         ],
         ids=["begin in a region", "two begins", "two ends"],
     )
-    def test_the_message_says_what_is_nested(self, text: str, message: str) -> None:
+    def test_message_names_the_nested_functions(self, text: str, message: str) -> None:
         assert self.only_finding(text).message.startswith(message)
 
     def test_each_level_of_external_functions_is_reported_once(self) -> None:

@@ -1,4 +1,4 @@
-"""Lint rule BYL007 non-convex-region."""
+"""Lint rule BYL007 non-convex-region: samples and message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.lab.linting.samples import RuleChecks, begin, end, main
 class TestNonConvexRegion(RuleChecks):
     rule = NonConvexRegion
 
-    def test_the_message_shows_the_path_outside_the_region(self) -> None:
+    def test_message_shows_the_path_outside_the_region(self) -> None:
         lines = (begin("%x"), "nn.relu(%0)", end("%1"), "abs(%2)", "exp(%3)", begin("%4"))
         found = self.only_finding(main(*lines, "add(%1, %5)", end("%6")))
         path = "annotation.compiler_end -> abs -> exp -> annotation.compiler_begin"

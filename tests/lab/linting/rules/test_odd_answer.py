@@ -1,4 +1,4 @@
-"""Lint rule BYL036 odd-answer; explain and explain_patterns say the same of such an answer."""
+"""Lint rule BYL036 odd-answer: explain and explain_patterns report such a return value, too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def back_end() -> Iterator[None]:
 
 
 def said(answer: Any) -> list[str]:
-    """The statements of the tools on a check's answer, and on a predicate's."""
+    """The statements of the tools on the return value of a check, and of a predicate."""
     table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: answer)]
     backends.register(NPU, patterns=table)
     explained = explain(NET, NPU)
@@ -56,31 +56,31 @@ def said(answer: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("shown", ODD)
-def test_an_odd_answer_is_told_where_it_counts(shown: str) -> None:
+def test_unusual_return_value_is_reported_by_every_tool(shown: str) -> None:
     for text in said(ODD[shown]):
         assert f"answered {shown}" in text, text
         assert "neither a bool nor a Refused and counts as True" in text
 
 
 @pytest.mark.parametrize("answer", PLAIN, ids=repr)
-def test_plain_answers_of_a_check_are_not_reported(answer: object) -> None:
+def test_usual_return_values_of_a_check_are_not_reported(answer: object) -> None:
     for text in said(answer):
         assert "counts as True" not in text
 
 
-def test_an_answer_without_a_truth_value_is_an_error() -> None:
+def test_return_value_without_a_truth_value_raises_predicate_error() -> None:
     with pytest.raises(PredicateError, match="neither true nor false"):
         said(np.array([True, False]))
 
 
-def test_a_predicate_that_raises_is_an_error_of_the_module() -> None:
+def test_predicate_that_raises_is_an_error_finding() -> None:
     backends.register(NPU, supports={"nn.relu": lambda call: call.attrs.axis == 1})
     (found,) = lint(NET, NPU)
     assert (found.code, found.severity) == ("BYL036", Severity.ERROR)
     assert "the predicate of nn.relu raised AttributeError" in found.message
 
 
-def test_an_answer_is_told_once() -> None:
+def test_unusual_return_value_is_reported_once() -> None:
     many = IRModule.from_expr(relay.Tuple([relay.nn.relu(x()), relay.nn.relu(x())]))
     backends.register(NPU, supports={"nn.relu": lambda call: 1})
     assert len(explain(many, NPU).warnings) == 1

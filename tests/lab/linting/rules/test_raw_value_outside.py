@@ -1,4 +1,4 @@
-"""Lint rule BYL014 raw-value-outside."""
+"""Lint rule BYL014 raw-value-outside: its samples."""
 
 from __future__ import annotations
 

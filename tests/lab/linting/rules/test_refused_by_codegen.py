@@ -1,4 +1,4 @@
-"""Lint rule BYL026 refused-by-codegen."""
+"""Lint rule BYL026 refused-by-codegen: samples, and agreement with the code generator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main, read
 
 
 def unknown_composite(compiler: str, op: str) -> tuple[IRModule, IRModule]:
-    """A region of a composite that the table of a back end does not have; the same, partitioned."""
+    """A region with a composite that the back end's table lacks; annotated, and partitioned."""
     composite = f'fn (%p: {TENSOR}, Composite="{compiler}.my") {{ {op}(%p) }}'
     mod = read(main(begin("%x", compiler), composite, "%1(%0)", end("%2", compiler)))
     typed = InferType()(mod)
@@ -25,8 +25,8 @@ def unknown_composite(compiler: str, op: str) -> tuple[IRModule, IRModule]:
 class TestRefusedByCodegen(RuleChecks):
     rule = RefusedByCodegen
 
-    def test_the_answer_is_that_of_the_code_generator(self) -> None:
-        """For each finding the build fails, and for what is clean it does not."""
+    def test_finding_exists_exactly_if_the_code_generator_refuses(self) -> None:
+        """With a finding the build fails; without one it succeeds."""
         for op in ("erf", "nn.relu", "sqrt", "ceil"):
             mod = InferType()(relay.parse(self.rule.INVALID[0].text.replace("erf", op)))
             partitioned = PartitionGraph()(mod)
@@ -41,13 +41,13 @@ class TestRefusedByCodegen(RuleChecks):
                 assert bool(found) is refused, op
 
     def test_hand_annotated_call_that_codegen_compiles_has_no_finding(self) -> None:
-        """DNNL's predicates do not offer `subtract`, and its code generator compiles it."""
+        """DNNL's predicates do not annotate `subtract`, but its code generator compiles it."""
         text = main(begin("%x", "dnnl"), "subtract(%0, %0)", end("%1", "dnnl"))
         assert not lint(read(text), backend="dnnl").by_code("BYL026")
 
-    def test_the_code_generator_is_asked_about_bound_constants(self) -> None:
-        """A predicate that asks for a constant sees it, as it does before annotation and after
-        partitioning, and not its compiler_begin."""
+    def test_predicate_sees_bound_constants_inside_annotations(self) -> None:
+        """A predicate that needs a constant gets the constant, not its compiler_begin, as before
+        annotation and after partitioning."""
 
         def constant_operand(call: relay.Call) -> bool:
             return isinstance(call.args[1], relay.Constant)
@@ -64,14 +64,14 @@ class TestRefusedByCodegen(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_a_tuple_of_constants_is_a_list_of_operands(self) -> None:
+    def test_tuple_of_constants_counts_as_a_list_of_operands(self) -> None:
         text = main("(1f, 2f)", begin("%0", "dnnl"), "stack(%1)", end("%2", "dnnl"))
         (found,) = lint(read(text), backend="dnnl").by_code("BYL026")
         assert "must be a tensor" not in found.message
 
     @pytest.mark.parametrize("compiler", ["dnnl", "ccompiler"])
     @pytest.mark.parametrize("op", ["nn.relu", "tan"])
-    def test_operators_answer_for_a_composite_that_is_not_in_the_table(
+    def test_operators_of_a_composite_missing_in_the_table_are_examined(
         self, compiler: str, op: str
     ) -> None:
         for module in unknown_composite(compiler, op):
@@ -80,14 +80,16 @@ class TestRefusedByCodegen(RuleChecks):
 
     @pytest.mark.native
     @pytest.mark.parametrize("compiler", ["dnnl", "ccompiler"])
-    def test_code_generators_compile_the_operators_of_a_composite(self, compiler: str) -> None:
+    def test_code_generator_compiles_the_operators_of_an_unknown_composite(
+        self, compiler: str
+    ) -> None:
         _, partitioned = unknown_composite(compiler, "nn.relu")
         build(partitioned)
         _, refused = unknown_composite(compiler, "tan")
         with pytest.raises(BuildError):
             build(refused)
 
-    def test_an_unknown_composite_of_another_back_end_is_a_warning(self) -> None:
+    def test_unknown_composite_of_another_back_end_is_a_warning(self) -> None:
         register("npu", supports=["nn.relu"])
         try:
             composite = f'fn (%p: {TENSOR}, Composite="npu.my_relu") {{ nn.relu(%p) }}'
@@ -98,6 +100,6 @@ class TestRefusedByCodegen(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_the_fix_leaves_the_operator_to_the_host(self) -> None:
+    def test_fix_leaves_the_operator_to_the_host(self) -> None:
         fix = self.sample_finding().fix
         assert fix is not None and fix.steps == ("remove the annotations of erf",)

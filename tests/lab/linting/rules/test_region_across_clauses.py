@@ -1,4 +1,4 @@
-"""Lint rule BYL010 region-across-clauses."""
+"""Lint rule BYL010 region-across-clauses: samples, and agreement with evaluation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestRegionAcrossClauses(RuleChecks):
     rule = RegionAcrossClauses
 
-    def test_the_module_fails_only_when_it_runs(self, invalid: Sample) -> None:
-        """The call outside the clause uses a variable that nothing binds there."""
+    def test_partitioned_module_fails_at_evaluation(self, invalid: Sample) -> None:
+        """The call outside the clause uses a variable that is unbound there."""
         mod = read(invalid.text)
         assert isinstance(mod, IRModule)
         _, nothing = mod.get_type("Option")[1:]

@@ -1,4 +1,4 @@
-"""Lint rule BYL012 region-cycle."""
+"""Lint rule BYL012 region-cycle: samples, and paths through lets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TestRegionCycle(RuleChecks):
         assert isinstance(merged.error, (PartitionError, WellFormedError))
         assert trace(mod, ["InferType", "PartitionGraph"]).error is None
 
-    def test_the_path_through_a_let_is_shown_with_its_variables(self) -> None:
+    def test_path_through_a_let_is_shown_with_its_variables(self) -> None:
         found = self.sample_finding(1)
         path = "annotation.compiler_end -> %u -> abs -> %v -> annotation.compiler_begin"
         assert found.message.endswith(path)

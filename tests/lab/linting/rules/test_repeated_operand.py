@@ -1,4 +1,4 @@
-"""Lint rule BYL035 repeated-operand, and what the build and `decode` say of it."""
+"""Lint rule BYL035 repeated-operand, and the errors of the build and `decode` for it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestRepeatedOperand(RuleChecks):
     rule = RepeatedOperand
 
     @pytest.mark.parametrize("net", [X * X, relay.exp(X) * K], ids=["repeated", "two values"])
-    def test_lint_and_the_build_report_a_repeated_operand(self, npu: Any, net: Any) -> None:
+    def test_lint_and_build_report_a_repeated_operand(self, npu: Any, net: Any) -> None:
         npu(is_op("multiply")(wildcard(), wildcard()))
         repeated = isinstance(net.args[0], relay.Var)
         plain, mod = _partitioned(net)
@@ -62,8 +62,8 @@ class TestRepeatedOperand(RuleChecks):
         assert byoc_lab.decode(caught.value, mod)[0].findings
 
     @pytest.mark.parametrize("table", ["fused", "twice"])
-    def test_lint_before_and_after_the_passes_agree(self, npu: Any, table: str) -> None:
-        """A value may be used by two operators of a pattern, or in a later match of it."""
+    def test_findings_before_and_after_the_passes_agree(self, npu: Any, table: str) -> None:
+        """Two operators of a pattern may use one value, or a later match may contain it."""
         y = relay.var("y", shape=(4,))
         multiply = is_op("multiply")(wildcard(), wildcard())
         npu(is_op("add")(multiply, wildcard()) if table == "fused" else multiply)
@@ -75,14 +75,14 @@ class TestRepeatedOperand(RuleChecks):
         assert found.node is (net if table == "fused" else None)
         assert lint(byoc_lab.trace(mod, "npu").result, backend="npu").by_code("BYL035")
 
-    def test_one_constant_twice_is_one_parameter(self, npu: Any) -> None:
+    def test_constant_used_twice_is_one_parameter(self, npu: Any) -> None:
         npu(is_op("multiply")(wildcard(), wildcard()))
         _, mod = _partitioned(X + K * K)
         assert lint(mod, backend="npu").by_code("BYL035")
         with pytest.raises(BuildError, match="a repeated operand is one parameter"):
             byoc_lab.build(mod)
 
-    def test_constants_of_the_pattern_are_in_the_body(self, npu: Any) -> None:
+    def test_constants_of_the_pattern_are_not_parameters(self, npu: Any) -> None:
         npu(is_op("multiply")(wildcard(), is_constant()))
         _, mod = _partitioned(X * K)
         with pytest.raises(
@@ -90,7 +90,7 @@ class TestRepeatedOperand(RuleChecks):
         ):
             byoc_lab.build(mod)
 
-    def test_a_pattern_that_asks_for_one_value_twice_is_not_reported(self, npu: Any) -> None:
+    def test_pattern_that_requires_one_value_twice_has_no_finding(self, npu: Any) -> None:
         value = wildcard()
         npu(is_op("multiply")(value, value))
         plain, mod = _partitioned(X * X)
@@ -101,7 +101,7 @@ class TestRepeatedOperand(RuleChecks):
         "function", [lambda a, b: a * b, lambda *a: a[0] * a[1], lambda *a: _product(a)]
     )
     @pytest.mark.parametrize("isolated", [False, True])
-    def test_a_region_function_of_too_many_arguments_says_so(
+    def test_region_function_with_too_many_arguments_gets_an_error_that_explains_it(
         self, npu: Any, function: Any, isolated: bool
     ) -> None:
         region = backends.PythonRegion(function, isolated=isolated)

@@ -1,4 +1,4 @@
-"""Lint rule BYL034 reserved-compiler."""
+"""Lint rule BYL034 reserved-compiler: samples, and errors for the name "default"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TestReservedCompiler(RuleChecks):
     rule = ReservedCompiler
 
     @pytest.mark.parametrize("number", [0, 1, 2])
-    def test_the_fix_leaves_the_function_to_the_host(self, number: int) -> None:
+    def test_fix_leaves_the_function_to_the_host(self, number: int) -> None:
         fix = self.sample_finding(number).fix
         assert fix is not None and not lint(fix.apply())
         values = np.array([[-1, 0, 2], [3, -4, 5]], "float32")
@@ -25,7 +25,7 @@ class TestReservedCompiler(RuleChecks):
         np.testing.assert_array_equal(np.asarray(result[0]), np.maximum(values, 0))
 
     @pytest.mark.parametrize("number", [0, 1, 2])
-    def test_such_a_function_is_refused_and_decode_says_why(self, number: int) -> None:
+    def test_function_of_compiler_default_is_refused_and_decoded(self, number: int) -> None:
         mod = InferType()(relay.parse(self.rule.INVALID[number].text))
         with pytest.raises(UnknownNameError) as caught:
             byoc_lab.build(mod)
@@ -34,29 +34,29 @@ class TestReservedCompiler(RuleChecks):
             (found,) = byoc_lab.decode(caught.value, mod)
             assert found.name == "reserved-compiler" and found.rule == "BYL034" and found.findings
 
-    def test_a_local_function_is_said_to_be_in_a_global_one(self) -> None:
+    def test_local_function_of_compiler_default_is_reported_with_its_global_function(self) -> None:
         x, y = (relay.var(name, shape=(2, 3)) for name in "xy")
         local = relay.Function([y], relay.nn.relu(y)).with_attr("Compiler", "default")
         mod = relay.IRModule.from_expr(relay.Function([x], local(x)))
         (found,) = lint(mod)
         assert "function in main has Compiler='default'" in found.message
-        # The passes go into it.
+        # The passes partition the body of the function.
         assert "1 of 1 operator" in str(byoc_lab.coverage(mod, "dnnl"))
         assert "1 of 2 calls offloaded" in byoc_lab.explain(mod, "dnnl").summary
 
-    def test_a_global_function_is_no_region_to_coverage(self) -> None:
+    def test_coverage_refuses_a_global_function_of_compiler_default(self) -> None:
         mod = InferType()(relay.parse(self.rule.INVALID[0].text))
         with pytest.raises(ArgumentError, match="@f has Compiler='default' already"):
             byoc_lab.coverage(mod, "dnnl")
 
-    def test_annotations_of_default_are_no_finding(self) -> None:
+    def test_annotations_of_default_have_no_finding(self) -> None:
         assert self.found_in(main(begin("%x", "default"), "abs(%0)", end("%1", "default"))) == []
 
-    def test_decode_of_a_misspelt_name_stays(self) -> None:
+    def test_misspelt_name_is_decoded_as_missing_codegen(self) -> None:
         said = "Check failed: pf: Failed to find the codegen tool for relay.ext."
         assert byoc_lab.decode(f"{said}default_npu")[0].name == "no-codegen"
         assert byoc_lab.decode(f"{said}default\n")[0].name == "reserved-compiler"
 
-    def test_default_cannot_be_registered(self) -> None:
+    def test_back_end_named_default_cannot_be_registered(self) -> None:
         with pytest.raises(PassError, match="cannot be named 'default'"):
             backends.register("default", supports=["abs"])

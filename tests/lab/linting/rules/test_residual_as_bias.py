@@ -1,4 +1,4 @@
-"""Lint rule BYL032 residual-as-bias."""
+"""Lint rule BYL032 residual-as-bias: samples, and subtraction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.lab.linting.samples import RuleChecks
 class TestResidualAsBias(RuleChecks):
     rule = ResidualAsBias
 
-    def test_a_whole_tensor_that_is_subtracted_is_found(self) -> None:
+    def test_subtracted_tensor_is_reported(self) -> None:
         (sample,) = self.rule.INVALID
         found = self.only_finding(sample.text.replace("= add(", "= subtract("))
         assert found.message.startswith("subtract of the composite mychip.conv2d_bias_relu has")

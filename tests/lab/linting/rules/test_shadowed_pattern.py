@@ -1,4 +1,4 @@
-"""Lint rule BYL030 shadowed-pattern."""
+"""Lint rule BYL030 shadowed-pattern: samples, and the suggested order."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestShadowedPattern(RuleChecks):
     rule = ShadowedPattern
 
-    def test_an_entry_with_a_check_may_leave_the_match_to_the_next(self) -> None:
+    def test_entry_with_a_check_shadows_no_later_entry(self) -> None:
         tanh = is_op("tanh")(wildcard())
         longer = ("dnnl.tanh_relu", is_op("nn.relu")(is_op("tanh")(wildcard())))
         mod = read(self.rule.VALID[0].text)
         assert not lint(mod, [MergeComposite([("dnnl.tanh", tanh, lambda _: False), longer])])
         assert lint(mod, [MergeComposite([("dnnl.tanh", tanh), longer])])
 
-    def test_the_other_order_is_tried(self) -> None:
-        """Where it is better, where it makes no difference, and where it is worse."""
+    def test_message_states_the_effect_of_the_other_order(self) -> None:
+        """The other order may be better, equal or worse."""
         short = ("dnnl.tanh", is_op("tanh")(wildcard()))
         long = ("dnnl.tanh_relu", is_op("nn.relu")(is_op("tanh")(wildcard())))
         ends = ("dnnl.relu_exp", is_op("exp")(is_op("nn.relu")(wildcard())))
@@ -46,7 +46,7 @@ class TestShadowedPattern(RuleChecks):
             "and 1 operator outside, not 2 composites and 0 operators outside"
         )
 
-    def test_the_tables_of_the_package_have_no_shadowed_pattern(self) -> None:
+    def test_tables_of_the_package_have_no_shadowed_pattern(self) -> None:
         mod = read(self.rule.VALID[0].text)
         for name in names():
             assert not lint(mod, [MergeComposite(list(get(name).patterns()))]), name

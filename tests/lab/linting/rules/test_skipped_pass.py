@@ -1,4 +1,4 @@
-"""Lint rule BYL016 skipped-pass."""
+"""Lint rule BYL016 skipped-pass: samples, and the level or option that skips a pass."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestSkippedPass(RuleChecks):
     rule = SkippedPass
 
-    def test_the_message_names_the_level_of_the_pass_and_of_the_context(self) -> None:
+    def test_message_names_the_level_of_the_pass_and_of_the_context(self) -> None:
         assert self.sample_finding().message == (
             "BackwardFoldScaleAxis and ForwardFoldScaleAxis need opt_level 3, the context has 2: "
             "the pipeline will skip them"
         )
 
-    def test_a_context_of_that_level_runs_them(self) -> None:
+    def test_passes_at_the_required_level_have_no_finding(self) -> None:
         mod = read(self.rule.INVALID[0].text)
         with PassContext(opt_level=3):
             assert not lint(mod, self.rule.INVALID[0].passes)
         with PassContext(opt_level=1):
             assert lint(mod, "dnnl").by_code("BYL016")
 
-    def test_a_pass_that_is_disabled_on_purpose_is_a_hint(self) -> None:
+    def test_disabled_pass_is_a_hint(self) -> None:
         mod = read(self.rule.INVALID[0].text)
         for required in ([], ["FoldConstant"]):
             with PassContext(opt_level=3, disabled_pass=["FoldConstant"], required_pass=required):
@@ -39,14 +39,14 @@ class TestSkippedPass(RuleChecks):
                 "the PassContext disables FoldConstant: the pipeline will skip it"
             )
 
-    def test_members_of_a_sequence_that_is_skipped_are_skipped(self) -> None:
+    def test_passes_of_a_skipped_sequence_are_reported_as_skipped(self) -> None:
         mod = read(self.rule.INVALID[0].text)
         inner = Sequential([passes.FoldConstant()], opt_level=3, name="Fold")
         (found,) = lint(mod, Sequential([inner])).by_code("BYL016")
         assert found.message.startswith("Fold needs opt_level 3, the context has 2")
-        assert not lint(mod, inner)  # called directly, it runs
+        assert not lint(mod, inner)  # runs if called directly
 
-    def test_what_is_named_is_in_disabled_pass(self) -> None:
+    def test_advice_names_only_passes_in_disabled_pass(self) -> None:
         mod = read(self.rule.INVALID[0].text)
         with PassContext(opt_level=3, disabled_pass=["FoldScaleAxis", "SimplifyInference"]):
             (found,) = lint(mod, "dnnl")
@@ -54,7 +54,7 @@ class TestSkippedPass(RuleChecks):
 
 
 def folded_norm() -> tuple[relay.IRModule, list[Pass | str]]:
-    """A batch norm that is offloaded to "folded" after FoldScaleAxis alone, and the pipeline."""
+    """A batch norm that is offloaded to "folded" only after FoldScaleAxis, and the pipeline."""
     x, ones = relay.var("x", shape=(1, 4, 8, 8)), relay.const(np.ones(4, "float32"))
     conv = relay.nn.conv2d(x, relay.const(np.ones((4, 4, 1, 1), "float32")))
     mod = relay.IRModule.from_expr(relay.nn.batch_norm(conv, ones, ones, ones, ones)[0])
@@ -102,7 +102,7 @@ LEVEL_3 = (
         ),
     ],
 )
-def test_passes_that_are_skipped_together_are_tried_together(
+def test_passes_skipped_together_are_tried_together(
     opt_level: int, disabled: list[str], missing: str, change: str
 ) -> None:
     mod, pipeline = folded_norm()
@@ -112,7 +112,7 @@ def test_passes_that_are_skipped_together_are_tried_together(
     assert conv.change is not None and conv.change.what == change
 
 
-def test_a_trace_names_the_pass_that_is_skipped_not_its_group() -> None:
+def test_trace_names_the_skipped_pass_instead_of_its_group() -> None:
     mod, pipeline = folded_norm()
     with PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
         messages = [f.message for f in trace(mod, pipeline).findings]
@@ -121,8 +121,8 @@ def test_a_trace_names_the_pass_that_is_skipped_not_its_group() -> None:
     assert str(found).count("FoldConstant was skipped: it is disabled") == 1
 
 
-def test_each_tool_finds_a_layout_pass_that_is_skipped() -> None:
-    """ConvertLayout needs level 3 and options; the back end takes NHWC alone."""
+def test_each_tool_reports_a_skipped_layout_pass() -> None:
+    """ConvertLayout needs level 3 and options; the back end takes only NHWC."""
     x = relay.var("x", shape=(1, 4, 8, 8))
     weight = relay.const(np.ones((4, 4, 3, 3), "float32"))
     mod = relay.IRModule.from_expr(relay.nn.conv2d(x, weight, padding=(1, 1)))

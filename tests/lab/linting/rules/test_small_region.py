@@ -1,4 +1,4 @@
-"""Lint rule BYL028 small-region."""
+"""Lint rule BYL028 small-region: its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rule BYL021 swapped-operands."""
+"""Lint rule BYL021 swapped-operands: samples, and agreement with evaluation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.linting.samples import RuleChecks
 class TestSwappedOperands(RuleChecks):
     rule = SwappedOperands
 
-    def test_operands_are_swapped_where_it_is_reported(self) -> None:
+    def test_operands_are_swapped_exactly_in_the_reported_module(self) -> None:
         sample = self.rule.INVALID[0]
         mod = InferType()(relay.parse(sample.text))
         inputs = [np.ones((2, 3), "float32"), np.zeros((2, 3), "float32")]
@@ -25,7 +25,7 @@ class TestSwappedOperands(RuleChecks):
         kept = AnnotateTarget("dnnl")(mod)
         assert np.array_equal(evaluate(without_annotations(kept), inputs).value, expected)
 
-    def test_it_is_the_cause_of_the_missing_begin(self) -> None:
+    def test_missing_begin_is_a_consequence_of_swapped_operands(self) -> None:
         found = self.sample_finding()
         assert [c.code for c in found.consequences] == ["BYL001"]
         fix = found.fix

@@ -1,4 +1,4 @@
-"""Lint rule BYL027 tuple-boundary."""
+"""Lint rule BYL027 tuple-boundary: samples, and agreement with partitioning and build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.lab.linting.samples import RuleChecks, begin, end, main
 class TestTupleBoundary(RuleChecks):
     rule = TupleBoundary
 
-    def test_the_fix_puts_begins_on_the_fields(self) -> None:
+    def test_fix_puts_begins_on_the_fields(self) -> None:
         fix = self.sample_finding().fix
         assert fix is not None
         assert not lint(fix.apply(), backend="dnnl")
@@ -31,12 +31,12 @@ class TestTupleBoundary(RuleChecks):
         ("value", "found"),
         [
             ("(1f, 2f)", 0),
-            ("(1f, (2f, 3f))", 1),  # as in TVM, PartitionGraph does not move nested tuples
+            ("(1f, (2f, 3f))", 1),  # as in TVM, PartitionGraph does not split nested tuples
             ("(1f, %x)", 1),
             ("((1f, %x), 2f)", 1),
         ],
     )
-    def test_a_finding_is_a_parameter_of_a_tuple_type(self, value: str, found: int) -> None:
+    def test_findings_equal_the_parameters_with_a_tuple_type(self, value: str, found: int) -> None:
         projected = "%1.1" if value != "(1f, (2f, 3f))" else "%1.0"
         text = main(f"{value}", begin("%0", "dnnl"), projected, "sqrt(%2)", end("%3", "dnnl"))
         mod = InferType()(relay.parse(text))
@@ -55,7 +55,7 @@ class TestTupleBoundary(RuleChecks):
             made = fix(mod, backend="dnnl")
             assert made and not lint(made.apply(), backend="dnnl").by_code("BYL027")
 
-    def test_constants_that_the_pipeline_does_not_bind_are_a_parameter(self) -> None:
+    def test_constants_that_the_pipeline_does_not_bind_count_as_a_parameter(self) -> None:
         text = main("(1f, 2f)", begin("%0", "dnnl"), "%1.0", "sqrt(%2)", end("%3", "dnnl"))
         mod = InferType()(relay.parse(text))
         for bound, count in ((True, 0), (False, 1)):
@@ -72,10 +72,10 @@ class TestTupleBoundary(RuleChecks):
         ("kind", "value"),
         [("({t}, {t})", "(%x, %x)"), ("(({t}, {t}), {t})", "((%x, %x), %x)"), ("{t}", "%x")],
     )
-    def test_lint_and_build_agree_about_parameters(
+    def test_lint_and_build_agree_on_tuple_parameters(
         self, compiler: str, kind: str, value: str
     ) -> None:
-        """Of every back end: what lint does not report, the build compiles."""
+        """For every back end: the build compiles each module without a finding."""
         tensor = "Tensor[(10, 10), float32]"
         field = {"(": "%p.1"}.get(kind[0], "%p")
         text = main(value, "@work(%0)" if kind[0] == "(" else "@work(%x)") + (
@@ -104,7 +104,7 @@ class TestTupleBoundary(RuleChecks):
         finally:
             backends.unregister("npu")
 
-    def test_an_external_function_in_place_is_examined(self) -> None:
+    def test_external_function_called_in_place_is_examined(self) -> None:
         tensor = "Tensor[(10, 10), float32]"
         function = (
             f'fn (%p: ({tensor}, {tensor}), Primitive=1, Compiler="dnnl", global_symbol="f") '
@@ -114,8 +114,9 @@ class TestTupleBoundary(RuleChecks):
         assert len(lint(relay.parse(text), backend="dnnl").by_code("BYL027")) == 1
 
     @pytest.mark.parametrize("value", ["split", "fields", "parameter", "shared", "chain"])
-    def test_lint_reports_the_tuples_of_regions_to_come(self, value: str) -> None:
-        """As many as parameters of tuple types after partitioning; and the advice is followed."""
+    def test_findings_before_partitioning_equal_those_after_it(self, value: str) -> None:
+        """As many as parameters with tuple types after partitioning; the suggested change
+        removes them."""
         x, y = relay.var("x", shape=(4, 4)), relay.var("y", shape=(4, 4))
         parts = relay.split(x, 2)
         pair = relay.var("pair", relay.TupleType([x.type_annotation, y.type_annotation]))
@@ -145,7 +146,7 @@ class TestTupleBoundary(RuleChecks):
         finally:
             backends.unregister("npu")
 
-    def test_tuples_that_regions_make_are_not_reported(self) -> None:
+    def test_tuples_created_inside_regions_are_not_reported(self) -> None:
         x = relay.var("x", shape=(4, 4))
         both = [relay.nn.relu(x), relay.exp(x)]
         net = relay.IRModule.from_expr(relay.concatenate(both, axis=0))
@@ -158,7 +159,7 @@ class TestTupleBoundary(RuleChecks):
 
 
 @pytest.mark.parametrize("value", ["@f", "(@f, %x)"])
-def test_a_global_function_that_enters_a_region_has_no_type_to_ask(value: str) -> None:
+def test_global_function_that_enters_a_region_is_reported_only_in_a_tuple(value: str) -> None:
     tensor = "Tensor[(4), float32]"
     entered = f'annotation.compiler_begin({value}, compiler="dnnl")'
     called = entered if value == "@f" else f"({entered}).0"

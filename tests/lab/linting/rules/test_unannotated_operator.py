@@ -1,4 +1,4 @@
-"""Lint rule BYL013 unannotated-operator."""
+"""Lint rule BYL013 unannotated-operator: its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rule BYL037 uncomputed-result."""
+"""Lint rule BYL037 uncomputed-result: its samples, and agreement before and after partitioning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ SPLIT = "%0 = split(%a, indices_or_sections=2); "
 
 
 def returning(result: str, compiler: str = "A", others: str = "") -> IRModule:
-    """A module whose region has this body. others: parameters of the region beside %a."""
+    """A module whose region has this body.
+
+    others: parameters of the region besides %a.
+    """
     attributes = f'Compiler="{compiler}", global_symbol="r", Primitive=1'
     call = f"def @main(%a: {TENSOR}{others}) {{ @r(%a{', %t' if others else ''}) }}"
     return relay.parse(
@@ -55,7 +58,9 @@ class TestUncomputedResult(RuleChecks):
             ("let %v = nn.relu(%a); nn.relu(%v)", []),
         ],
     )
-    def test_results_that_are_not_computed(self, result: str, told: list[str]) -> None:
+    def test_results_that_a_region_does_not_compute_are_reported(
+        self, result: str, told: list[str]
+    ) -> None:
         mod = returning(result, others=f", %t: ({TENSOR}, {TENSOR})")
         found = lint(mod, rules=["BYL037"])
         expected = [f"external function r returns {text}" for text in told]
@@ -74,7 +79,7 @@ class TestUncomputedResult(RuleChecks):
             ("%1 = nn.relu(%0); END[(%1, %1)]", None),
         ],
     )
-    def test_it_stays_from_the_annotation_to_the_function(
+    def test_finding_is_the_same_from_annotation_to_function(
         self, body: str, told: str | None
     ) -> None:
         ends = body.replace("END[", "annotation.compiler_end(").replace("]", ', compiler="A")')
@@ -90,7 +95,7 @@ class TestUncomputedResult(RuleChecks):
         assert of_function == [text.replace("%a", "%A_0_i0") for text in expected]
 
     @pytest.mark.parametrize("compiler", ["dnnl", pytest.param("ccompiler", marks=needs_cc)])
-    def test_the_back_ends_of_byoc_lab_copy_the_value(self, compiler: str) -> None:
+    def test_back_ends_of_byoc_lab_copy_the_value(self, compiler: str) -> None:
         mod = returning("%0 = nn.relu(%a); (%a, %0, 1f, %0)", compiler)
         a = np.array([-1, 0, 2, -3], "float32")
         relu = np.maximum(a, 0)
@@ -99,7 +104,7 @@ class TestUncomputedResult(RuleChecks):
             np.testing.assert_array_equal(got, wanted)
 
     @pytest.mark.parametrize("count", [0, 2])
-    def test_an_end_of_more_or_fewer_values_than_one_is_read(self, count: int) -> None:
+    def test_end_with_several_arguments_or_none_is_accepted(self, count: int) -> None:
         entered = begin(relay.var("x", shape=(4,)), "A")
         proper = end(relay.nn.relu(entered), "A")
         values = [relay.tanh(entered), entered][:count]

@@ -1,4 +1,4 @@
-"""Lint rule BYL024 unfolded-constants."""
+"""Lint rule BYL024 unfolded-constants: samples, stages and fixes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.lab.linting.samples import RuleChecks, main
 class TestUnfoldedConstants(RuleChecks):
     rule = UnfoldedConstants
 
-    def test_the_fix_folds_them(self) -> None:
+    def test_fix_folds_the_constants(self) -> None:
         mod = InferType()(relay.parse(self.rule.INVALID[0].text.replace('"A"', '"dnnl"')))
         fix = lint(mod)[0].fix
         assert fix is not None
@@ -40,11 +40,13 @@ class TestUnfoldedConstants(RuleChecks):
             ("sqrt(add(2f, 3f))", True),
             ("add(sqrt(%x), 3f)", False),
             ("sum(concatenate((expand_dims(2f, axis=0), expand_dims(3f, axis=0))))", True),
-            ('zeros(shape=[10, 10], dtype="float32")', False),  # FoldConstant leaves it alone
+            ('zeros(shape=[10, 10], dtype="float32")', False),  # FoldConstant does not change it
         ],
     )
     @pytest.mark.parametrize("merged", [True, False])
-    def test_it_is_reported_at_every_stage(self, value: str, reported: bool, merged: bool) -> None:
+    def test_unfolded_constants_are_reported_at_every_stage(
+        self, value: str, reported: bool, merged: bool
+    ) -> None:
         register("npu", supports=["add", "sqrt", "concatenate", "expand_dims", "zeros"])
         try:
             net = InferType()(relay.parse(main(value, "multiply(%x, %0)")))
@@ -64,7 +66,7 @@ class TestUnfoldedConstants(RuleChecks):
             unregister("npu")
 
     @pytest.mark.parametrize("pipeline", [None, "folding"])
-    def test_it_is_reported_for_a_back_end_whose_pipeline_leaves_them(
+    def test_unfolded_constants_are_reported_for_a_back_end_whose_pipeline_leaves_them(
         self, pipeline: str | None
     ) -> None:
         def folding() -> list[Any]:
@@ -82,7 +84,7 @@ class TestUnfoldedConstants(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_a_function_without_parameters_is_reported_for_its_composites(self) -> None:
+    def test_function_without_parameters_is_reported_at_its_composites(self) -> None:
         pattern = is_op("add")(is_constant(), wildcard())
         register("npu", patterns=[("npu.add", pattern)])
         try:
@@ -106,10 +108,11 @@ class TestUnfoldedConstants(RuleChecks):
             ),
         ],
     )
-    def test_what_it_says_to_run_leaves_nothing_of_them(
+    def test_suggested_pass_folds_all_constants(
         self, value: str, supported: list[str], remedy: str
     ) -> None:
-        """apache/tvm#9164: FoldConstant leaves quantised operators, and composites, alone."""
+        """apache/tvm#9164: FoldConstant does not fold quantized operators and composites by
+        default."""
         table = [("npu.add", is_op("add")(is_constant(), wildcard()))]
         register("npu", supports=supported)
         steps: list[Any] = [MergeComposite(table), AnnotateTarget("npu"), MergeCompilerRegions()]
@@ -131,7 +134,7 @@ class TestUnfoldedConstants(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_the_fix_folds_quantised_constants(self) -> None:
+    def test_fix_folds_quantized_constants(self) -> None:
         register("npu", supports=["qnn.quantize", "multiply"])
         try:
             net = InferType()(
@@ -147,7 +150,7 @@ class TestUnfoldedConstants(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_a_call_of_calls_of_constants_has_no_constants_as_operands(self) -> None:
+    def test_call_on_calls_of_constants_is_said_to_compute_with_constants_alone(self) -> None:
         text = (
             'def @main(%x: Tensor[(2, 3), float32], Compiler="A", Primitive=1, global_symbol="f") '
             "{\n  %0 = sqrt(2f);\n  %1 = tanh(%0);\n  add(%x, %1)\n}"

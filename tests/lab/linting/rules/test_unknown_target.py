@@ -1,4 +1,4 @@
-"""Lint rule BYL017 unknown-target."""
+"""Lint rule BYL017 unknown-target: samples, and advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestUnknownTarget(RuleChecks):
     rule = UnknownTarget
 
-    def test_a_target_with_a_predicate_or_a_pattern_is_known(self) -> None:
+    def test_target_with_a_predicate_or_a_pattern_is_known(self) -> None:
         mod = read(self.rule.INVALID[0].text)
         pattern = is_op("nn.relu")(wildcard())
         table = MergeComposite([("mychip.relu", pattern)])
@@ -33,7 +33,7 @@ class TestUnknownTarget(RuleChecks):
     ("name", "why"),
     [("default", "a back end cannot be named 'default'"), ("a.b", "must be a str without dots")],
 )
-def test_nobody_is_told_to_register_a_name_that_no_back_end_can_have(name: str, why: str) -> None:
+def test_advice_for_an_invalid_name_does_not_suggest_to_register_it(name: str, why: str) -> None:
     mod = read(UnknownTarget.INVALID[0].text)
     (found,) = lint(mod, [AnnotateTarget(name)]).by_code("BYL017")
     assert why in found.what_to_do and "register" not in found.what_to_do

@@ -1,9 +1,7 @@
-"""Under TVM's Python: records pipelines of TVM's own passes with `tvm_recorder.py`.
+"""Runs under TVM's Python: records pipelines of TVM's passes with `tvm_recorder.py`.
 
-    python oracle_record.py FOLDER NAME ...
-
-For each name it reads FOLDER/NAME.relay, runs the pipeline of that name and writes
-FOLDER/NAME.jsonl. FOLDER has the recorder; "mobilenet" is TVM's own network.
+python oracle_record.py FOLDER NAME ... reads FOLDER/NAME.relay, runs the pipeline of each name and
+writes FOLDER/NAME.jsonl. FOLDER contains the recorder; "mobilenet" is TVM's own network.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ def pipelines() -> dict[str, list[Any]]:
     dnnl_flow = [T.MergeComposite(dnnl.pattern_table()), T.AnnotateTarget("dnnl"), *cut]
     aborts = tvm.transform.module_pass(fail, opt_level=0, name="Aborts")
     return {
-        "nested-partition": [T.InferType(), T.PartitionGraph()],  # it is annotated by hand
+        "nested-partition": [T.InferType(), T.PartitionGraph()],  # annotated by hand
         "batch-norm": [T.InferType(), *fold, *dnnl_flow],
         "let-bound-calls": [
             T.InferType(), T.MergeComposite(call_table()), T.AnnotateTarget("match_key"), *cut,
@@ -79,7 +77,7 @@ def main() -> None:
         sequence = tvm.transform.Sequential(pipelines()[name])
         try:
             record(sequence, mod, tvm_recorder.Recorder(f"{folder}/{name}.jsonl"))
-        except Exception as error:  # the recording has it
+        except Exception as error:  # the recording contains the error
             print(f"{name}: {type(error).__name__}")
 
 

@@ -1,4 +1,4 @@
-"""Recordings of TVM 0.16's own C++ passes: the pipelines of the four threads, and MobileNet."""
+"""Recordings of TVM 0.16's C++ passes: the pipelines of the four threads, and MobileNet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODULES = {
     "fused-ops": lambda: cases.get("fused-ops").plain(),
     "aborts": lambda: cases.get("fused-ops").plain(),
 }
-# The passes whose results here and there differ, and what byoc_lab says of them.
+# The passes whose results differ between TVM and byoc_lab, and the title of the comparison.
 OTHERS = {("let-bound-calls", "AnnotateTarget"): "with era='0.16' it is the recorded one"}
 
 
@@ -49,7 +49,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
 
 
 def opens_in_everything(trace: Trace, tmp_path: Path) -> None:
-    """The stepper, both texts, the page, the saved file, diff and lint show the recording."""
+    """Opens the recording in the stepper, both texts, the page, the saved file, diff and lint."""
     assert trace.versions["tvm"].startswith("0.16") and trace.title in str(trace)
     assert len(state_of(trace)["stages"]) == len(trace)
     assert all(stage.name in stage_text(trace, n) for n, stage in enumerate(trace))
@@ -60,19 +60,19 @@ def opens_in_everything(trace: Trace, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_recording_opens_in_everything(
+def test_recording_opens_in_every_display_and_tool(
     recordings: dict[str, Trace], name: str, tmp_path: Path
 ) -> None:
     opens_in_everything(recordings[name], tmp_path)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_passes_do_here_what_they_did_there(recordings: dict[str, Trace], name: str) -> None:
+def test_replayed_passes_give_the_recorded_results(recordings: dict[str, Trace], name: str) -> None:
     compared = 0
     for stage in recordings[name]:
         unknown = stage.name == "Aborts" or (name, stage.name) == (
             "let-bound-calls",
-            "MergeComposite",  # of a table that is the script's own
+            "MergeComposite",  # for the script's own table
         )
         if unknown or stage.error is not None:
             continue
@@ -83,7 +83,9 @@ def test_passes_do_here_what_they_did_there(recordings: dict[str, Trace], name: 
     assert compared > 0
 
 
-def test_the_thread_of_the_nested_partition(recordings: dict[str, Trace]) -> None:
+def test_recording_of_the_nested_partition_thread_shows_its_error(
+    recordings: dict[str, Trace],
+) -> None:
     trace = recordings["nested-partition"]
     stage = trace.stages[-1]
     assert stage.name == "PartitionGraph" and isinstance(stage.error, RecordedError)
@@ -94,7 +96,9 @@ def test_the_thread_of_the_nested_partition(recordings: dict[str, Trace]) -> Non
     assert [m.lesson for m in decode(str(trace.error), trace.final)] == ["nested-partition"]
 
 
-def test_the_thread_of_the_let_bound_calls(recordings: dict[str, Trace]) -> None:
+def test_recording_of_the_let_bound_calls_thread_shows_free_variables(
+    recordings: dict[str, Trace],
+) -> None:
     trace = recordings["let-bound-calls"]
     assert trace.stages[-1].name == "PartitionGraph"
     assert [f.code for f in lint(trace.final)] == ["BYL004", "BYL004"]
@@ -127,4 +131,4 @@ def test_recorded_mobilenet_has_no_findings_left(tmp_path: Path) -> None:
         assert stage.name == "Aborts" or stage.replayed().same
     found = explain(trace.initial, "dnnl")
     assert "calls offloaded to dnnl" in str(found) and not fix(trace.final).left
-    assert not decode(str(trace.error), trace.final)  # it is the script's own error
+    assert not decode(str(trace.error), trace.final)  # raised by the script itself

@@ -1,4 +1,4 @@
-"""Recordings of a real TVM, read as traces."""
+"""Recordings of a real TVM, read as traces: nesting, damage, and modules known only as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from tests.lab.tracing.recording.lines import FOREIGN, HEAD, OTHER, TEXT, begin, end, ran, write
 
 
-def test_a_pass_inside_a_pass_is_nested_in_it(tmp_path: Path) -> None:
+def test_pass_inside_a_pass_is_nested_in_its_stage(tmp_path: Path) -> None:
     lines = [begin("sequential"), begin("Outer"), begin("InferType"), end("InferType")]
     lines += [end("Outer"), end("sequential")]
     trace = load_trace(write(tmp_path / "r", HEAD, *lines))
@@ -65,7 +65,7 @@ def test_damaged_recording_raises_error_with_the_reason(
         load_trace(write(tmp_path / "r", *lines))
 
 
-def test_a_damaged_line_is_an_error_and_one_that_was_cut_off_is_not(tmp_path: Path) -> None:
+def test_damaged_line_is_an_error_and_a_truncated_last_line_is_not(tmp_path: Path) -> None:
     path = write(tmp_path / "r", HEAD, begin("A"), end("A"), begin("B", None))
     path.write_text(path.read_text() + '{"event": "en')
     trace = load_trace(path)
@@ -77,7 +77,7 @@ def test_a_damaged_line_is_an_error_and_one_that_was_cut_off_is_not(tmp_path: Pa
         load_trace(path)
 
 
-def test_an_error_belongs_to_each_pass_that_it_ended(tmp_path: Path) -> None:
+def test_error_is_assigned_to_each_pass_that_it_ended(tmp_path: Path) -> None:
     error = {"event": "error", "type": "TVMError", "message": "no"}
     lines = [begin("sequential"), begin("Outer"), begin("Inner"), error]
     trace = load_trace(write(tmp_path / "r", HEAD, *lines))
@@ -88,7 +88,7 @@ def test_an_error_belongs_to_each_pass_that_it_ended(tmp_path: Path) -> None:
     assert [s.name for s in again] == ["Outer", "B"] and again.error is None
 
 
-def test_a_text_that_does_not_parse_is_shown_and_compared(tmp_path: Path) -> None:
+def test_text_that_does_not_parse_is_shown_and_compared(tmp_path: Path) -> None:
     lines = [begin("A"), end("A", FOREIGN), begin("B", None), end("B", f"{FOREIGN} # b")]
     lines += [begin("C", None), end("C", TEXT)]
     trace = load_trace(write(tmp_path / "r", HEAD, *lines))
@@ -126,7 +126,7 @@ def test_unprintable_module_has_a_stage_with_the_reason(tmp_path: Path) -> None:
     assert "TVM could not print it (TVMError: no)" in str(trace)
 
 
-def test_a_module_without_types_is_read_without_them(tmp_path: Path) -> None:
+def test_module_that_cannot_be_typed_is_read_without_types(tmp_path: Path) -> None:
     text = "def @main(%x: Tensor[(2), float32]) { add(%x, %x, %x) }"
     bad = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { reshape(%x, newshape=[7]) }'
     trace = load_trace(write(tmp_path / "r", HEAD, begin("A", bad), end("A", text)))
@@ -135,7 +135,7 @@ def test_a_module_without_types_is_read_without_them(tmp_path: Path) -> None:
     assert "reshape" in stage_text(trace, 0)
 
 
-def test_a_saved_recording_still_has_recorded_stages(tmp_path: Path) -> None:
+def test_saved_recording_still_has_recorded_stages(tmp_path: Path) -> None:
     context = {"event": "context", "opt_level": 1}
     trace = load_trace(write(tmp_path / "r", HEAD, context, begin("A"), *ran("B"), end("A", OTHER)))
     saved = load_trace(trace.save(tmp_path / "saved"))
@@ -145,8 +145,8 @@ def test_a_saved_recording_still_has_recorded_stages(tmp_path: Path) -> None:
         assert isinstance(stage.inside()["B"], RecordedStage)
 
 
-def test_an_entry_of_unknown_type_leaves_the_module_readable(tmp_path: Path) -> None:
-    """As the Target in the attributes of what relay.build lowers."""
+def test_module_with_unknown_node_type_in_its_metadata_is_readable(tmp_path: Path) -> None:
+    """Example: the Target in the attributes of modules lowered by relay.build."""
     text = TEXT.replace(
         "(%x: Tensor[(2), float32])", "(%x: Tensor[(2), float32], t=meta[Target][0])"
     )

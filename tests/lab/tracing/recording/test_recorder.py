@@ -1,4 +1,5 @@
-"""The file that records TVM's passes, with stand-ins for the interfaces of several TVMs."""
+"""The recorder of TVM's passes, tested with stand-ins for the interfaces of several TVM
+versions."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ WEIGHT = np.linspace(0, 1, 4000, dtype=np.float32)
 
 
 class Info:
-    """Of a pass."""
+    """A stand-in for TVM's information on a pass."""
 
     def __init__(self, name: str, required: tuple[str, ...] = ()):
         self.name, self.required, self.opt_level = name, required, 0
 
 
 class Context:
-    """TVM's PassContext, as far as the recorder sees it."""
+    """A stand-in for TVM's PassContext, with the members that the recorder uses."""
 
     opt_level = 3
     required_pass: tuple[str, ...] = ()
@@ -78,7 +79,8 @@ def fake_tvm(instruments: bool, hashes: bool) -> Any:
 
 @pytest.fixture(params=[(False, False), (False, True), (True, False), (True, True)])
 def recorder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The module `tvm_recorder` under a TVM with or without instruments and hashes of modules."""
+    """The module `tvm_recorder`, imported in a TVM with or without instruments and structural
+    hashes."""
     monkeypatch.setitem(sys.modules, "tvm", fake_tvm(*request.param))
     module = types.ModuleType("tvm_recorder")
     exec(compile(recorder_source(), "tvm_recorder.py", "exec"), vars(module))
@@ -91,11 +93,11 @@ def network(weight: np.ndarray = WEIGHT) -> IRModule:
     return InferType()(IRModule.from_expr(relay.nn.relu(x + total)))
 
 
-def test_its_grammar_is_that_of_python_3_6() -> None:
+def test_recorder_source_is_valid_python_3_6() -> None:
     ast.parse(recorder_source(), feature_version=(3, 6))
 
 
-def test_it_imports_tvm_and_the_standard_library_alone() -> None:
+def test_recorder_imports_only_tvm_and_the_standard_library() -> None:
     names = {
         alias.name
         for node in ast.walk(ast.parse(recorder_source()))
@@ -122,14 +124,14 @@ def test_recording_is_read_back_as_the_same_trace(recorder: Any, tmp_path: Path)
     assert settings["disabled_pass"] == ["FuseOps"]
 
 
-def test_an_array_is_written_once(recorder: Any, tmp_path: Path) -> None:
+def test_array_is_written_once(recorder: Any, tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
     mod = network()
     with recorder.Recorder(str(path)) as recording, Context(**recording.options()) as context:
         for n in range(5):
             mod = context.run(mod, f"Rename{n}", lambda m, n=n: renamed(m, n))
     assert path.read_text().count('"event": "array"') == 1
-    assert path.read_text().count("def @main") == 6  # each text
+    assert path.read_text().count("def @main") == 6  # each different text
     assert [s.changed for s in load_trace(path)] == [False] * 5  # names are not structure
 
 
@@ -142,11 +144,11 @@ def test_modules_with_equal_text_and_other_weights_differ(recorder: Any, tmp_pat
 
 
 def renamed(mod: IRModule, n: int) -> IRModule:
-    """The module with its parameter under another name."""
+    """The module with its parameter renamed."""
     return relay.parse(mod.astext().replace("%x", f"%x{n}").replace(f"%x{n - 1}{n}", f"%x{n}"))
 
 
-def test_an_error_inside_a_pass_is_recorded(recorder: Any, tmp_path: Path) -> None:
+def test_error_inside_a_pass_is_recorded(recorder: Any, tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
 
     def abort(mod: IRModule) -> IRModule:
@@ -161,7 +163,7 @@ def test_an_error_inside_a_pass_is_recorded(recorder: Any, tmp_path: Path) -> No
     assert path.read_text().count('"event": "error"') == 1
 
 
-def test_a_module_that_cannot_be_printed_is_no_end_of_the_recording(
+def test_recording_continues_after_a_module_that_cannot_be_printed(
     recorder: Any, tmp_path: Path
 ) -> None:
     class Unprintable:
@@ -174,10 +176,10 @@ def test_a_module_that_cannot_be_printed_is_no_end_of_the_recording(
     assert "TVM could not print it (RuntimeError: a null pointer)" in str(load_trace(path))
 
 
-def test_the_time_of_a_pass_is_without_that_of_recording(
+def test_time_of_a_pass_excludes_recording(
     recorder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = iter(range(1000))  # every look at the clock is a second later
+    now = iter(range(1000))  # the clock advances one second at each reading
     monkeypatch.setattr("time.time", lambda: float(next(now)))
     path = tmp_path / "passes.jsonl"
     with recorder.Recorder(str(path)) as recording, Context(**recording.options()) as context:

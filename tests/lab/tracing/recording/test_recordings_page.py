@@ -1,4 +1,4 @@
-"""docs/recordings.md: its blocks run on a recording that has what they name."""
+"""The code blocks of docs/recordings.md run on a recording with the names that they use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.tracing.recording.lines import HEAD, begin, end, write
 PAGE = Path(__file__).parents[4] / "docs" / "recordings.md"
 
 
-def test_the_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_blocks_run_on_a_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = cases.get("fused-ops").plain()
     with PassContext(opt_level=3):
         folded = InferType()(FoldScaleAxis()(start))

@@ -1,4 +1,4 @@
-"""Recorded passes, run again here."""
+"""`stage.replayed`: recorded passes, run again by byoc_lab."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def module(value: float = 1.0) -> IRModule:
 
 
 def recorded(tmp_path: Path, name: str, before: IRModule, after: IRModule | str) -> RecordedStage:
-    """The stage of a recorded pass; after: the module, or what it raised."""
+    """The stage of a recorded pass; after: the resulting module, or the error."""
     ended = (
         {"event": "error", "type": "InternalError", "message": after}
         if isinstance(after, str)
@@ -61,14 +61,14 @@ def test_replay_with_a_different_result_ends_with_the_recorded_one(tmp_path: Pat
     assert "FoldConstant as recorded" in again.save_html(tmp_path / "x.html").read_text()
 
 
-def test_numbers_that_differ_are_measured(tmp_path: Path) -> None:
+def test_constants_that_differ_are_measured(tmp_path: Path) -> None:
     other = FoldConstant()(module(1.0 + 2**-10))
     again = recorded(tmp_path, "FoldConstant", module(), other).replayed()
     assert not again.same
     assert "same structure, and numbers in constants that differ by at most 4.9e-04" in again.title
 
 
-def test_a_pass_that_raised_in_tvm(tmp_path: Path) -> None:
+def test_pass_that_raised_only_in_tvm_says_so(tmp_path: Path) -> None:
     message = (
         "Traceback (most recent call last):\n  0: f()\nInternalError: Check failed: x : Function:"
     )
@@ -79,7 +79,7 @@ def test_a_pass_that_raised_in_tvm(tmp_path: Path) -> None:
     )
 
 
-def test_a_pass_that_raises_here(tmp_path: Path) -> None:
+def test_pass_that_raises_here_says_whether_it_raised_in_tvm(tmp_path: Path) -> None:
     @module_pass(opt_level=0)
     def bad(mod: IRModule, ctx: PassContext) -> IRModule:
         raise PassError("no")
@@ -90,14 +90,14 @@ def test_a_pass_that_raises_here(tmp_path: Path) -> None:
     assert both.title.endswith("it fails here and in TVM, which raised InternalError: no")
 
 
-def test_targets_are_those_of_the_result(tmp_path: Path) -> None:
+def test_targets_are_inferred_from_the_recorded_result(tmp_path: Path) -> None:
     after = AnnotateTarget("dnnl")(module())
     assert recorded(tmp_path, "AnnotateTarget", module(), after).replayed().same
     with pytest.raises(PassError, match=r"give the pass: stage.replayed\(AnnotateTarget"):
         recorded(tmp_path, "AnnotateTarget", module(), module()).replayed()
 
 
-def test_pattern_tables_are_those_of_the_result(tmp_path: Path) -> None:
+def test_pattern_tables_are_inferred_from_the_recorded_result(tmp_path: Path) -> None:
     before = cases.get("fused-ops").plain()
     merged = MergeComposite(get_pattern_table("dnnl"))(before)
     assert recorded(tmp_path, "MergeComposite", before, merged).replayed().same
@@ -105,7 +105,7 @@ def test_pattern_tables_are_those_of_the_result(tmp_path: Path) -> None:
         recorded(tmp_path, "MergeComposite", before, before).replayed()
 
 
-def test_arguments_can_be_given(tmp_path: Path) -> None:
+def test_missing_arguments_of_a_pass_can_be_given(tmp_path: Path) -> None:
     stage = recorded(tmp_path, "ConvertLayout", module(), module())
     with pytest.raises(PassError, match="needs desired_layouts"):
         stage.replayed()
