@@ -11,7 +11,7 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.validation import Report, validate
 from byoc_lab.lab.linting import lint
-from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.lab.tracing import trace
 from byoc_lab.lessons import mobilenet
 from byoc_lab.relay.ir.expr import Call, Function, Tuple
 from byoc_lab.relay.ir.module import IRModule
@@ -41,7 +41,8 @@ def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int
     step(f"MobileNet v1, {size}, fixed random weights and batch norm statistics; its logits too")
     recorded = trace(before, pipeline="dnnl", title="MobileNet v1 on DNNL")
     after = recorded.result
-    step(f"pipeline dnnl: {', '.join(_stage_words(recorded))}")
+    stages = (s.name if s.changed else f"({s.name})" for s in recorded)
+    step(f"pipeline dnnl: {', '.join(stages)}")
     findings = lint(recorded["PartitionGraph"].before)
     step(f"linter before partitioning: {findings}")
     offloaded = build(after)
@@ -69,10 +70,6 @@ def _with_logits(mod: IRModule) -> IRModule:
     softmax = main.body
     assert isinstance(softmax, Call)
     return infer_module(IRModule.from_expr(Function(main.params, Tuple([*softmax.args, softmax]))))
-
-
-def _stage_words(recorded: Trace) -> list[str]:
-    return [s.name if s.changed else f"({s.name})" for s in recorded]
 
 
 def _card_line(symbol: str, operators: int, impls: Sequence[str | None]) -> str:

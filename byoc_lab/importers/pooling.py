@@ -16,6 +16,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.errors import ImporterError
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.nn.adaptive_pool import bins
 
 
 def windows(size: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> int:
@@ -99,7 +100,7 @@ def sliding_positions(
 
 def adaptive_positions(size: int, count: int) -> list[list[int]]:
     """The positions along an axis that each window of adaptive pooling to size `count` covers."""
-    return [list(range(i * size // count, -(-(i + 1) * size // count))) for i in range(count)]
+    return [list(range(*part)) for part in bins(size, count)]
 
 
 def positions_of_maxima(

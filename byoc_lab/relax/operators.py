@@ -78,7 +78,7 @@ def _prelu(call: Any, data: Expr, slopes: Expr) -> Expr:
     return relay_call("add", nn.relu(data), relay_call("multiply", below, slopes))
 
 
-def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -> Expr:
+def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     """As a layer norm of the groups, each a row."""
     attrs, shape = call.attrs, type_of(call.args[0]).concrete_shape
     axes = sorted(axis % len(shape) for axis in ints(attrs.axes))
@@ -90,6 +90,7 @@ def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -
         )
     if not (attrs.center and attrs.scale):
         raise BuildError("DNNL normalises groups with center and scale, found one of them missing")
+    groups = int(getattr(attrs, "num_groups", shape[1]))  # of an instance norm, each channel
     size = prod(shape[1:]) // groups
     one, zero = (relay.const(np.full(size, n, np.float32)) for n in (1, 0))
     rows = relay_call("reshape", data, (shape[0], groups, size))
@@ -98,14 +99,6 @@ def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -
     )
     scaled = relay_call("multiply", normal, _along(gamma, 1, len(shape)))
     return relay_call("add", scaled, _along(beta, 1, len(shape)))
-
-
-def _group_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    return _grouped_norm(call, data, gamma, beta, int(call.attrs.num_groups))
-
-
-def _instance_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    return _grouped_norm(call, data, gamma, beta, type_of(call.args[0]).concrete_shape[1])
 
 
 def _reshaped(data: Expr, ty: TensorType) -> Expr:
@@ -185,8 +178,8 @@ OWN_FORMS: Mapping[str, Translation] = {
     "broadcast_to": _broadcast_to,
     "split": _split,
     "nn.prelu": _prelu,
-    "nn.group_norm": _group_norm,
-    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _grouped_norm,
+    "nn.instance_norm": _grouped_norm,
 }
 """Operators that DNNL computes in forms of its own."""
 OPERATORS = (

@@ -44,7 +44,7 @@ from byoc_lab.relay.op.nn.pool import RANKS, layouts, pool_order
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
-def _bins(length: int, count: int) -> list[tuple[int, int]]:
+def bins(length: int, count: int) -> list[tuple[int, int]]:
     """(start, end) of each of `count` parts of an axis; parts may overlap."""
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
@@ -75,7 +75,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         order = pool_order(name, attrs, rank)
         x = data.transpose(order)
         size = cast("tuple[int, ...]", _adaptive_size(attrs, x.shape[2:]))
-        parts = [_bins(n, count) for n, count in zip(x.shape[2:], size, strict=True)]
+        parts = [bins(n, count) for n, count in zip(x.shape[2:], size, strict=True)]
         out = np.empty((*x.shape[:2], *size), x.dtype)
         for at in np.ndindex(*size):
             inside = [slice(*part[i]) for part, i in zip(parts, at, strict=True)]

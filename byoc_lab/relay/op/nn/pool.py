@@ -206,10 +206,6 @@ def without_ceil_mode(
     return x
 
 
-def _pool_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    return prod(result.concrete_shape) * prod(attrs.pool_size)
-
-
 def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> None:
     name = f"nn.{kind}_pool{rank}d"
 
@@ -233,7 +229,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
             ("layout",),
             relation=tensor_relation(name, "data", partial(_pooled_type, name, rank)),
             reference=_pool_reference(name, rank, compute),
-            flops=_pool_flops,
+            flops=lambda attrs, args, result: prod(result.concrete_shape) * prod(attrs.pool_size),
             relax=relax,
         ),
         from_relax={name: same},

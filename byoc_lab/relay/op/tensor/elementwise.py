@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
-from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call, same
 from byoc_lab.relay.op.framework.from_relax import number as number_of
+from byoc_lab.relay.op.framework.from_relax import relay_call, same
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import (
     Arithmetic,
@@ -235,10 +234,6 @@ def _clip_precision(call: Any, dtype: str) -> list[int | str]:
     return category.conversion(call, dtype)
 
 
-def _clip_from_relax(op: Op, call: RelaxCall, x: Expr, low: Any, high: Any) -> Expr:
-    return relay_call(op.name, x, float(number_of(low)), float(number_of(high)))
-
-
 def _clip_limits(attrs: Any, dtype: str) -> tuple[float, float]:
     """a_min and a_max. Of integers they are integers in the range of the dtype."""
     low, high = attrs.a_min, attrs.a_max
@@ -247,10 +242,6 @@ def _clip_limits(attrs: Any, dtype: str) -> tuple[float, float]:
     limits = np.iinfo(dtype)
     low, high = (int(min(max(limit, limits.min), limits.max)) for limit in (low, high))
     return low, high
-
-
-def _clip_reference(attrs: Any, x: np.ndarray) -> np.ndarray:
-    return np.clip(x, *_clip_limits(attrs, x.dtype.name)).astype(x.dtype, copy=False)
 
 
 def _clip_relax(R: Any, attrs: Any, x: Any) -> Any:
@@ -270,7 +261,9 @@ define_op(
         "relay.attrs.ClipAttrs",
         (Attr("a_min", number, doc="minimum"), Attr("a_max", number, doc="maximum")),
     ),
-    reference=_clip_reference,
+    reference=lambda attrs, x: np.clip(x, *_clip_limits(attrs, x.dtype.name)).astype(
+        x.dtype, copy=False
+    ),
     flops=per_element(2),
     relax=_clip_relax,
     pattern=OpPattern.ELEMWISE,
@@ -280,7 +273,11 @@ define_op(
     mixed_precision=_clip_precision,
     fake_quantized=FakeQuantized.CLIP,
     qat=True,
-    from_relax={"clip": _clip_from_relax},
+    from_relax={
+        "clip": lambda op, call, x, low, high: relay_call(
+            op.name, x, float(number_of(low)), float(number_of(high))
+        )
+    },
 )
 
 define_op(

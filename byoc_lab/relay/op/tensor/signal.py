@@ -78,11 +78,6 @@ def _dft_relax(R: AnyValue, attrs: AnyValue, real: AnyValue, imaginary: AnyValue
     return relax.Tuple([re, im])
 
 
-def _dft_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """Four products and sums for each pair of elements, as TVM computes it."""
-    return 8 * prod(args[0].shape) * args[0].shape[-1]
-
-
 define_op(
     "dft",
     "re_data im_data",
@@ -93,7 +88,8 @@ define_op(
         (Attr("inverse", boolean, False, "whether to compute the inverse transform"),),
     ),
     attrs_key="",
-    flops=_dft_flops,
+    # Four products and sums for each pair of elements, as TVM computes it.
+    flops=lambda attrs, args, result: 8 * prod(args[0].shape) * args[0].shape[-1],
     relax=_dft_relax,
     pattern=OpPattern.OPAQUE,
     results=2,

@@ -63,10 +63,6 @@ def _narrow(R: AnyValue, sorted_: AnyValue, x: AnyValue) -> AnyValue:
     return R.astype(typed(sorted_), dtype_of(x)) if dtype_of(x) in WIDER else sorted_
 
 
-def _sort_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    return _narrow(R, R.sort(_sortable(R, x), attrs.axis, not attrs.is_ascend), x)
-
-
 def argsort_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape of data, the dtype of the attribute."""
     axis_of("argsort", attrs.axis, len(x.shape))
@@ -90,19 +86,19 @@ define_op(
 )
 
 
-def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis)
-
-
 define_op(
     "sort",
     "data",
     result_type=partial(type_along_axis, "sort"),
     from_relax={"sort": renamed(is_ascend=lambda attrs: not attrs.descending)},
-    reference=_sort_reference,
+    reference=lambda attrs, x: np.take_along_axis(
+        x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis
+    ),
     attrs=SORT_ATTRS,
     flops=sorting_flops,
-    relax=_sort_relax,
+    relax=lambda R, attrs, x: _narrow(
+        R, R.sort(_sortable(R, x), attrs.axis, not attrs.is_ascend), x
+    ),
     pattern=OpPattern.OPAQUE,
     parameters="data axis is_ascend",  # only argsort has a dtype
     defaults={"is_ascend": 1},

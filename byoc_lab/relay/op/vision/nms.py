@@ -128,7 +128,11 @@ define_op(
     attrs_key="",
     flops=lambda attrs, args, result: 2 * args[0].shape[0] * args[0].shape[1],
     relax=lambda R, attrs, x, threshold: by_topi(
-        COUNTS, x, constant_value(threshold, COUNTS, "score_threshold"), *_indices(attrs)
+        COUNTS,
+        x,
+        constant_value(threshold, COUNTS, "score_threshold"),
+        attrs.id_index,
+        attrs.score_index,
     ),
     pattern=OpPattern.OPAQUE,
     results=3,
@@ -137,10 +141,6 @@ define_op(
     doc="The number of boxes with a score above the threshold, those boxes first (then -1), and "
     "their indices.",
 )
-
-
-def _indices(attrs: AnyValue) -> tuple[int, int]:
-    return attrs.id_index, attrs.score_index
 
 
 # vision.non_max_suppression ----------------------------------------------------------------------
