@@ -13,7 +13,12 @@ from typing import Any
 
 from byoc_lab.backends.dnnl.operators import OPERATORS, why_not
 from byoc_lab.backends.dnnl.patterns import is_computed
-from byoc_lab.passes.framework.passes import FunctionPass, PassContext, register_pass
+from byoc_lab.passes.framework.passes import (
+    Composes,
+    FunctionPass,
+    PassContext,
+    register_pass,
+)
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.analysis.known_lengths import follows_from_inputs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
@@ -25,31 +30,6 @@ from byoc_lab.relay.typing.infer import infer_expr
 
 JOINS = ("concatenate", "stack")
 KINDS = ("reshape", "transpose", "slice", "concat")  # native operations that only move data
-
-
-class OffloadDataMovement(FunctionPass):
-    """Move operators that only move data into composite functions of DNNL, if DNNL computes what
-    they read and what reads them, directly or over other such operators. A concatenate or stack
-    needs the former alone: its result is one value in the place of several.
-
-    A part of a split, an element of a take, a reverse and a stack become slices, reshapes and
-    concatenations there, which DNNL has.
-    """
-
-    required = ("InferType",)
-
-    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        composites = _inside(func)
-        if not composites:
-            return func
-
-        @rule("offload data movement", "DNNL computes what it moves")
-        def move(pre: Expr, post: Expr) -> Expr | None:
-            made = composites.get(pre)
-            return Call(made, _operands(post), span=pre.span) if made else None
-
-        moved: Function = rewrite(func, [move], _is_outside)
-        return moved
 
 
 def _inside(func: Function) -> dict[Expr, Function]:
@@ -93,7 +73,7 @@ def _moves(node: Expr) -> bool:
     name = _name(node)
     if (name == "split") != isinstance(node, TupleGetItem):
         return False
-    return name in FORMS or (name in OPERATORS and OPERATORS[name].kind in KINDS)
+    return name in MOVED
 
 
 def _is_known(node: Expr, func: Function) -> bool:
@@ -188,5 +168,39 @@ FORMS: dict[str, Callable[[Any, Any, Sequence[Var]], Expr | None]] = {
 }
 """Operators that move data and that DNNL does not have, in terms of those that it has: (node,
 attributes, operands) -> the form, or None."""
+MOVED = frozenset((*FORMS, *(name for name, op in OPERATORS.items() if op.kind in KINDS)))
+"""The operators that only move data."""
+
+
+class OffloadDataMovement(FunctionPass):
+    """Move operators that only move data into composite functions of DNNL, if DNNL computes what
+    they read and what reads them, directly or over other such operators. A concatenate or stack
+    needs the former alone: its result is one value in the place of several.
+
+    A part of a split, an element of a take, a reverse and a stack become slices, reshapes and
+    concatenations there, which DNNL has.
+    """
+
+    required = ("InferType",)
+    composes = (
+        Composes("dnnl", JOINS, "DNNL computes one of its operands"),
+        Composes(
+            "dnnl", MOVED - {*JOINS}, "DNNL computes one of its operands and one of its users"
+        ),
+    )
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        composites = _inside(func)
+        if not composites:
+            return func
+
+        @rule("offload data movement", "DNNL computes what it moves")
+        def move(pre: Expr, post: Expr) -> Expr | None:
+            made = composites.get(pre)
+            return Call(made, _operands(post), span=pre.span) if made else None
+
+        moved: Function = rewrite(func, [move], _is_outside)
+        return moved
+
 
 register_pass("OffloadDataMovement", OffloadDataMovement)

@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.attempts import (
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
+from byoc_lab.lab.explaining.recipes import composers
 from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
 from byoc_lab.lab.linting.composites import NO_DOT, prefixes_of
 from byoc_lab.passes.byoc.annotate_target import prefix_of
@@ -239,6 +240,11 @@ def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     later, registered = (
         inquiry.matched_later(subject.op_name), inquiry.registered_with(subject.op_name),
     )  # fmt: skip
+    for name, condition in composers(inquiry, subject).items():
+        reason = (
+            f"no pattern of {inquiry.target} has {found}, and {name} moves it into a region only "
+            f"if {condition}"
+        )
     if later:
         reason = (
             f"the first MergeComposite has no pattern with {found}, and {later[0]}, which a later "

@@ -27,6 +27,7 @@ from byoc_lab.lab.explaining.recipes import (
     FOLDED,
     FOLDING,
     called,
+    composers,
     integer_forms,
     merging,
     misplaced,
@@ -104,6 +105,10 @@ class Changes:
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
         """Changes that run a simplifying pass on the obstacle before patterns are matched."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
+        if (annotate := self.inquiry.annotate_target) is not None:
+            for name in composers(self.inquiry, found.subject):
+                if name not in there:
+                    yield self._with_passes(name, at=annotate[0])
         for name in simplifiers(found):
             if name not in there:
                 yield self._with_passes(name)

@@ -8,7 +8,7 @@ from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.setups import PARTITIONING
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
-from byoc_lab.passes.framework.passes import Pass, passes_replacing
+from byoc_lab.passes.framework.passes import Pass, passes_composing, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
 from byoc_lab.passes.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
 from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
@@ -33,6 +33,15 @@ def simplifiers(found: Diagnosis) -> list[str]:
     return passes_replacing(
         {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
     )
+
+
+def composers(inquiry: Inquiry, subject: Call) -> dict[str, str]:
+    """The passes that move calls of an operator into composites of the target, each with its
+    condition; none if the pipeline offloads what TVM does and no more."""
+    annotate = inquiry.annotate_target
+    if annotate is None or not annotate[1].beyond_tvm:
+        return {}
+    return passes_composing(inquiry.target, subject.op_name)
 
 
 def integer_forms(calls: Iterable[Call]) -> list[str]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+class Composes(NamedTuple):
+    """The operators that a pass moves into composite functions of a back end. condition: what it
+    asks of their surroundings at least, after "only if"."""
+
+    back_end: str
+    operators: Collection[str]
+    condition: str
+
+
 class Pass(ABC):
     """A function from module to module. Its input is never changed.
 
@@ -34,6 +43,8 @@ class Pass(ABC):
     replaces: the operators that it replaces by other operators, always or if their arguments allow
     it.
 
+    composes: what it moves into composite functions of a back end, beside the pattern table.
+
     eras: the earlier TVM versions whose behaviour the argument `era` selects.
 
     takes_modules: whether an option may be a module; if not, `P(mod)` is an error.
@@ -42,6 +53,7 @@ class Pass(ABC):
     opt_level: int = 0
     required: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
+    composes: tuple[Composes, ...] = ()
     eras: tuple[str, ...] = ()
     takes_modules: ClassVar[bool] = False
 
@@ -326,6 +338,17 @@ def passes_replacing(operators: Collection[str]) -> list[str]:
         for name, factory in _factories.items()
         if not set(operators).isdisjoint(getattr(factory, "replaces", ()))
     ]
+
+
+def passes_composing(back_end: str, operator: str) -> dict[str, str]:
+    """The registered passes that move calls of an operator into composites of a back end, each with
+    its condition."""
+    return {
+        name: composes.condition
+        for name, factory in _factories.items()
+        for composes in getattr(factory, "composes", ())
+        if composes.back_end == back_end and operator in composes.operators
+    }
 
 
 def pass_names() -> list[str]:

@@ -159,3 +159,23 @@ def test_only_the_parts_of_a_split_that_dnnl_reads_are_cut_in_its_region() -> No
 def test_tvm_leaves_data_movement_on_the_host() -> None:
     cut = dnnl.partition_for_dnnl(module(lstm(2, 1, 8)), beyond_tvm=False)
     assert {"split", "reshape", "stack"} <= on_host(cut)
+
+
+def test_explain_proposes_the_pass_where_it_helps_and_names_its_condition_elsewhere() -> None:
+    given = relay.reshape(relay.var("x", shape=(2, 12)), ROWS)
+    mod = module(dense(relay.reshape(dense(given, 8, 6), (8, 4)), 3, 4))
+    first, second = byoc_lab.explain(mod, "dnnl").of("reshape")
+    assert (first.cause, second.cause) == ("no-pattern", "needs-pass")
+    assert str(second.change) == "run OffloadDataMovement before AnnotateTarget"
+    condition = "only if DNNL computes one of its operands and one of its users"
+    full = byoc_lab.explain(mod, "dnnl", pipeline="partition_for_dnnl")
+    left, moved = full.of("reshape")
+    assert moved.offloaded
+    assert all(condition in each.reason for each in (first, second, left))
+    assert "supports neither" not in f"{byoc_lab.explain(mod, 'dnnl')}{full}"
+
+
+def test_explain_of_what_tvm_offloads_does_not_name_the_pass() -> None:
+    mod = module(dense(relay.reshape(dense(x, 8, 6), (8, 4)), 3, 4))
+    passes = dnnl.full_pipeline(beyond_tvm=False)
+    assert "OffloadDataMovement" not in str(byoc_lab.explain(mod, "dnnl", pipeline=passes))

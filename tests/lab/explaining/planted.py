@@ -110,8 +110,8 @@ DNNL = [
     ),
     Planted("an operator that it does not have", "no-pattern", "sin", lambda: relay.sin(x())),
     Planted(
-        "an operator that its table does not offer", "no-pattern", "stack",
-        lambda: relay.stack([nn.relu(x()), nn.relu(x(name="y"))], 1),
+        "values that a pass joins in a region", "needs-pass", "stack",
+        lambda: relay.stack([nn.relu(x()), nn.relu(x(name="y"))], 1), "OffloadDataMovement",
     ),
     Planted(
         "no operand", "no-operand", "zeros",
