@@ -81,6 +81,17 @@ def gelu(v: Any) -> Any:
     return v * (relay.erf(v / number(2**0.5)) + number(1)) * number(0.5)
 
 
+def gelu_of_halves(v: Any) -> Any:
+    return v * (number(0.5) + number(0.5) * relay.erf(v * number(0.5**0.5)))
+
+
+def resized(size: int, method: str, channels: int = 64, layout: str = "NCHW") -> Any:
+    return relay.image.resize2d(
+        conv(channels, 28, layout), (size, size), layout=layout, method=method,
+        coordinate_transformation_mode="half_pixel", rounding_method="round",
+    )  # fmt: skip
+
+
 IMAGE = (1, 64, 56, 56)
 WINDOW: dict[str, Any] = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
 CUBE: dict[str, Any] = {"pool_size": (2, 2, 2), "strides": (2, 2, 2)}
@@ -104,6 +115,14 @@ FORMS: dict[str, Callable[[], Any]] = {
     "squeeze and excitation": lambda: excited(conv()),
     "residual sum": lambda: residual(conv()),
     "gelu, dense": lambda: gelu(nn.dense(x(128, 768), w(3072, 768))),
+    "gelu of halves": lambda: gelu_of_halves(x(128, 3072)),
+    "gelu of halves, dense": lambda: gelu_of_halves(nn.dense(x(128, 768), w(3072, 768))),
+    "resize2d to twice the size": lambda: resized(56, "nearest_neighbor"),
+    "resize2d to 4 times the size, 24 channels": lambda: resized(112, "nearest_neighbor", 24),
+    "resize2d to half the size": lambda: resized(14, "linear"),
+    "resize2d linear": lambda: resized(56, "linear"),
+    "resize2d linear, 12 channels": lambda: resized(75, "linear", 12),
+    "resize2d linear, NHWC": lambda: resized(56, "linear", layout="NHWC"),
     "layer_norm": lambda: nn.layer_norm(x(128, 768), w(768), w(768)),
     "layer_norm, dense": lambda: nn.layer_norm(nn.dense(x(128, 768), w(768, 768)), w(768), w(768)),
     "batch_matmul": lambda: nn.batch_matmul(x(12, 128, 64), w(12, 128, 64)),

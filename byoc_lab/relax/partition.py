@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from byoc_lab.backends.dnnl.activations import INSIDE
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.ir import batch
@@ -21,7 +22,6 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 WHO = "partition_for_dnnl"
 RESHAPES = ("relax.reshape", "relax.broadcast_to")
-INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
 def patterns() -> list[tuple[Any, ...]]:
@@ -60,7 +60,7 @@ def why_not_relax(call: Any) -> str | None:
     # The call itself comes last, after the calls that prepare its operands.
     for node in reversed(list(post_order(typed.body))):
         if isinstance(node, Call) and isinstance(node.op, Op):
-            if node.op.name in INSIDE_SPELLINGS:
+            if node.op.name in INSIDE:
                 continue
             reason = why_not(node)
             if reason:

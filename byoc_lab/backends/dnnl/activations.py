@@ -1,6 +1,6 @@
 """Activations: what Relay writes after a convolution and oneDNN applies to its result.
 
-Most are one operator (`operators.py`). Five are spelled with several, some in more than one way;
+Most are one operator (`operators.py`). Others are spelled with several, some in more than one way;
 each spelling is defined once here. From it follow the dataflow pattern that MergeComposite looks
 for, the reason why something much like it is not it, and the one native operation that code
 generation writes.
@@ -21,6 +21,7 @@ from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
 X = "x"  # the operand
+INSIDE = ("erf",)  # computed as part of an activation, and by nothing else
 Term = Any  # X, a number, or (operator, term, ...), optionally ending with attributes
 
 
@@ -131,6 +132,12 @@ GELU = Spelling(
     (("multiply", ("multiply", X, ("add", ("erf", ("divide", X, sqrt(2.0))), 1.0)), 0.5),),
     "gelu",
 )
+# As the importers of ONNX and PyTorch write it.
+GELU_OF_HALVES = Spelling(
+    "gelu_of_halves",
+    (("multiply", X, ("add", 0.5, ("multiply", 0.5, ("erf", ("multiply", X, sqrt(0.5)))))),),
+    "gelu",
+)
 SWISH = Spelling("swish", (("multiply", X, ("sigmoid", X)),), "swish", {"alpha": 1.0})
 MISH = Spelling("mish", (("multiply", X, ("tanh", ("log", ("add", ("exp", X), 1.0)))),), "mish")
 _UP_TO_6 = ("clip", ("add", X, 3.0), {"a_min": 0.0, "a_max": 6.0})
@@ -152,6 +159,6 @@ HARD_SWISH = Spelling(
     "hard_swish",
     _SIXTH,
 )
-ALONE = (HARD_SWISH, HARD_SIGMOID)
+ALONE = (HARD_SWISH, HARD_SIGMOID, GELU_OF_HALVES)
 """Activations that are one kernel whatever they follow."""
 SPELLINGS = {spelling.name: spelling for spelling in (GELU, SWISH, MISH, *ALONE)}

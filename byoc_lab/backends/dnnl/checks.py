@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import is_permutation
+from byoc_lab.relay.op.image.resize import resize_positions, resize_taps, sample_positions
 from byoc_lab.relay.op.tensor.blocks import plain_layout
 from byoc_lab.relay.op.tensor.relayout import pads_blocks
 
@@ -151,6 +152,41 @@ def check_pool(call: Call, axes: int) -> str | None:
     if dilated and padded and "count_include_pad" in attrs and not attrs.count_include_pad:
         return "a dilated, padded mean must count the padding, found count_include_pad=False"
     return _only(attrs, ceil_mode=(False,)) or check_layouts(attrs, axes)
+
+
+def check_resize(call: Call) -> str | None:
+    """oneDNN samples at half pixels: the other coordinates are supported for sizes with which they
+    give the same."""
+    attrs, data = call.attrs, call.args[0].checked_type
+    assert attrs is not None and isinstance(data, TensorType)
+    if attrs.method not in ("nearest_neighbor", "linear"):
+        return f"method must be nearest_neighbor or linear, found {attrs.method!r}"
+    if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
+        return "oneDNN does not crop, found coordinate_transformation_mode tf_crop_and_resize"
+    if not is_permutation(plain_layout(attrs.layout), DATA[2]):
+        return f"layout must be an order of {DATA[2]}, found {attrs.layout!r}"
+    for target, axis in zip(attrs.size, "HW", strict=True):
+        length = data.shape[plain_layout(attrs.layout).index(axis)]
+        if not isinstance(length, int) or not isinstance(target, int):
+            return f"the image must have a known size, found {data}"
+        if not _samples_half_pixels(attrs, length, target):
+            return (
+                f"{attrs.method} at {attrs.coordinate_transformation_mode} coordinates from "
+                f"{length} to {target} pixels samples others than oneDNN, at half pixels"
+            )
+    return None
+
+
+def _samples_half_pixels(attrs: Attrs, length: int, target: int) -> bool:
+    """Whether each result pixel has the data pixels and weights of the half-pixel coordinates.
+    Pixels halfway between two are left alone: rounding errors decide which is nearest."""
+    at = resize_positions(attrs, length, target, (0.0, 0.0), 2)
+    halves = sample_positions(length, target, "half_pixel")
+    if attrs.method == "linear":
+        return bool(np.allclose(at, halves, rtol=0, atol=1e-6))
+    ((nearest, _),) = resize_taps(length, at, attrs)
+    low, high = (np.floor(halves + 0.5 + e).clip(0, length - 1) for e in (-1e-3, 1e-3))
+    return bool(np.all(nearest == low) and np.all(nearest == high))
 
 
 def check_layer_norm(call: Call) -> str | None:

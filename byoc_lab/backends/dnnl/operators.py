@@ -299,6 +299,13 @@ OPERATORS: dict[str, Operator] = {
     "concatenate": Operator(
         "concat", lambda attrs: {"axis": attrs.axis}, checks.check_concatenate, offered=False
     ),
+    "image.resize2d": Operator(
+        "resample2d",
+        lambda attrs: {"size": list(attrs.size), "alg": attrs.method.removesuffix("_neighbor")},
+        checks.check_resize,
+        offered=False,
+        layouts=lambda attrs: Layouts(attrs.layout, attrs.layout, checks.DATA[2]),
+    ),
     "strided_slice": Operator("slice", check=checks.check_slice, offered=False),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(

@@ -22,7 +22,7 @@ from operator import or_
 from typing import Any
 
 from byoc_lab.backends.dnnl import quantized
-from byoc_lab.backends.dnnl.activations import ALONE, SPELLINGS, Spelling
+from byoc_lab.backends.dnnl.activations import ALONE, INSIDE, SPELLINGS, Spelling
 from byoc_lab.backends.dnnl.operators import OPERATORS, channels_of, why_not
 from byoc_lab.passes.framework.predicates import Refused
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple
@@ -177,7 +177,8 @@ class Activation:
         """Why DNNL cannot run what matched as one kernel, in words; None when it can."""
         reading = self.spelling.read(match)
         assert reading is not None
-        return reading.why_not() or next(filter(None, map(why_not, reading.calls)), None)
+        calls = (call for call in reading.calls if call.op_name not in INSIDE)
+        return reading.why_not() or next(filter(None, map(why_not, calls)), None)
 
     def check(self, match: Call) -> bool | Refused:
         """Whether DNNL can run what matched as one kernel."""
@@ -240,6 +241,26 @@ class QuantizedChain:
         return Refused(reason) if reason else True
 
 
+class Resize:
+    """The resizing of an image that DNNL computes."""
+
+    name = "dnnl.resize2d"
+
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """The pattern for MergeComposite."""
+        return is_op("image.resize2d")(wildcard())
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL does not resize it, in words; None if it does."""
+        if not is_computed(match.args[0]):
+            return "DNNL does not compute the image"
+        return why_not(match)
+
+    def check(self, match: Call) -> bool | Refused:
+        reason = self.why_not(match)
+        return Refused(reason) if reason else True
+
+
 def is_computed(expr: Expr) -> bool:
     """Whether DNNL computes a typed expression: a composite function or an operator of DNNL."""
     if not isinstance(expr, Call):
@@ -271,6 +292,9 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
     return None
 
 
+Entry = Chain | QuantizedChain | Activation | Concatenation | Resize
+
+
 def chains() -> Iterator[Chain]:
     """Every chain for float numbers (not quantized), in the order in which they are tried."""
     yield Chain("nn.dense", bias=True, sum=True)
@@ -288,19 +312,17 @@ def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
 
     beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, additions
         with the convolution on the right, quantized chains of Relay's own operators, hard-swish and
-        hard-sigmoid, and concatenations. The activations come before TVM's chains, which would take
-        the clip in them and leave their division to the host.
+        hard-sigmoid, GELU as importers write it, resizes and concatenations. The activations come
+        before TVM's chains, which would take the clip in them and leave their division to the host.
     """
-    every: list[Chain | QuantizedChain | Activation | Concatenation] = [
+    every: list[Entry] = [
         *map(QuantizedChain, quantized.PRODUCTS),
         *(map(Activation, ALONE) if beyond_tvm else ()),
         *chains(),
-        *([Concatenation()] if beyond_tvm else ()),
+        *([Resize(), Concatenation()] if beyond_tvm else ()),
     ]
     return [(chain.name, chain.pattern(beyond_tvm), _check(chain, beyond_tvm)) for chain in every]
 
 
-def _check(
-    chain: Chain | QuantizedChain | Activation | Concatenation, beyond_tvm: bool
-) -> Callable[[Call], bool | Refused]:
+def _check(chain: Entry, beyond_tvm: bool) -> Callable[[Call], bool | Refused]:
     return chain.check if beyond_tvm or not isinstance(chain, Chain) else chain.check_of_tvm

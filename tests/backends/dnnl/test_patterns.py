@@ -61,15 +61,16 @@ def test_pattern_table_has_tvm_s_names_in_tvm_s_order() -> None:
     table = get_pattern_table("dnnl")
     assert table is not None
     names = [name for name, *_ in table]
-    assert names[:13] == [
+    assert names[:14] == [
         "dnnl.qnn.conv2d", "dnnl.qnn.dense", "dnnl.hard_swish", "dnnl.hard_sigmoid",
-        "dnnl.dense_bias_sum", "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
+        "dnnl.gelu_of_halves", "dnnl.dense_bias_sum",
+        "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
         "dnnl.conv1d_bias_relu", "dnnl.conv2d_bias_relu", "dnnl.conv3d_bias_relu",
         "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
-    assert names[-1] == "dnnl.concatenate"
-    assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7 + 1
+    assert names[-2:] == ["dnnl.resize2d", "dnnl.concatenate"]
+    assert len(set(names)) == len(names) == 5 + 3 + 6 * 8 + 6 * 7 + 2
     assert "dnnl.conv2d" not in names  # a single operator is not a chain
 
 
@@ -130,6 +131,22 @@ def test_hard_swish_and_hard_sigmoid_are_offloaded_with_their_division() -> None
         gate = hard_sigmoid(made, relay.const(np.float32(3)))
         assert "dnnl.hard_sigmoid" in composites(gate)
         assert "dnnl.hard_swish" in composites(made * gate)
+
+
+def test_gelu_as_importers_write_it_is_one_kernel() -> None:
+    half, root = relay.const(0.5), relay.const(np.float32(0.5**0.5))
+    for made in (conv, conv + bias, data):
+        for gelu in (
+            made * (half + half * relay.erf(made * root)),
+            (relay.erf(made * root) * half + half) * made,
+        ):
+            assert "dnnl.gelu_of_halves" in composites(gelu)
+            cut = dnnl.partition_for_dnnl(infer_module(IRModule.from_expr(gelu)))
+            (region,) = _regions(cut)
+            last = dnnl.region_graph(region, "r").graph["ops"][-1]
+            assert (last["attrs"] | (last["post_ops"] or [{}])[-1])["alg"] == "gelu"
+    other = conv * (half + half * relay.erf(conv * half))
+    assert composites(other) == []
 
 
 def test_hard_swish_with_another_number_or_dtype_is_refused() -> None:
