@@ -3,11 +3,11 @@
 All three show the same content:
 
     byoc_lab.trace(mod)                  the stepper, as the last expression of a cell
-    byoc_lab.lab.view.Stepper(trace)     the same as an object: `.index`, `.selected`, `.stage`
+    byoc_lab.lab.view.Stepper(trace)     the stepper as an object: `.index`, `.selected`, `.stage`
     byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour; `.digraph()` of it
     trace.save_html("trace.html")        everything in one file that needs no kernel and no network
 
-This module is the `byoc_lab.display.View` of all objects.
+This module implements `byoc_lab.display.View` for all objects.
 """
 
 from __future__ import annotations

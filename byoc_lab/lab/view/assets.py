@@ -60,12 +60,12 @@ MODULES = (
 _IMPORT = re.compile(r'^import .* from "\.{1,2}/[\w/]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
-_BREAK = re.compile(r"(?<=[{(\[,;])\n|\n(?=[})\]])")  # line breaks that no statement needs
+_BREAK = re.compile(r"(?<=[{(\[,;])\n|\n(?=[})\]])")  # line breaks that JavaScript does not need
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CSS_BREAK = re.compile(r"(?<=[{;,}])\n")
-LEVEL = 7  # of gzip: 9 takes twice as long to save 2 %
-_STYLE = 'const STYLE = "";'  # in style.js
+LEVEL = 7  # gzip level: 9 takes twice as long to save 2 %
+_STYLE = 'const STYLE = "";'  # the placeholder in style.js
 _UNPACKING = """async function unpacked(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -96,9 +96,8 @@ export default {
 
 @cache
 def esm() -> str:
-    """The stepper and its style sheet as one ES module whose default export has
-    `render({model, el})`, and `open(state, el)` for pages; without comments, indentation and
-    needless line breaks."""
+    """The stepper and its style sheet as one ES module, without comments, indentation and needless
+    line breaks. Its default export has `render({model, el})`, and `open(state, el)` for pages."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
     joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
     code = _BREAK.sub("", _INDENT.sub("", _COMMENT.sub("", joined)))
@@ -107,32 +106,33 @@ def esm() -> str:
 
 @cache
 def script() -> str:
-    """The same module, compressed."""
+    """The module of `esm`, compressed."""
     return packed(esm())
 
 
 @cache
 def whole_esm() -> str:
-    """A module for one widget: it contains the compressed module, and unpacks it while it is
-    imported, in each browser that opens saved pages."""
+    """A module for one widget. It contains the compressed module and unpacks it on import, in each
+    browser that opens a saved page."""
     return f'{_UNPACKING}export default await unpacked("{script()}");\n'
 
 
 def shared_esm() -> str:
-    """A module for a widget that takes the compressed module from another one (`SharedScript`)."""
+    """A module for a widget that gets the compressed module from a separate widget
+    (`SharedScript`)."""
     return _UNPACKING + _SHARED
 
 
 def packed(text: str) -> str:
-    """A text as gzip in base64, the same bytes each time."""
-    # UTF-8 cannot encode half of a surrogate pair; in JSON a backslash escape represents it.
+    """A text as gzip in base64; equal texts give equal bytes."""
+    # UTF-8 cannot encode half of a surrogate pair; a backslash escape represents it in JSON.
     data = text.encode("utf-8", "backslashreplace")
     return base64.b64encode(gzip.compress(data, LEVEL, mtime=0)).decode("ascii")
 
 
 @cache
 def css() -> str:
-    """The style sheet of the stepper, graph included, without comments and indentation."""
+    """The style sheet of the stepper and the graph, without comments and indentation."""
     names = ("graph/graph.css", "stepper.css", "graph/scene.css", "result_tables.css")
     joined = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     return _CSS_BREAK.sub("", _INDENT.sub("", _CSS_COMMENT.sub("", joined)))

@@ -1,11 +1,11 @@
 """`board(mod)`: put operators into regions by hand, and see findings, partitioning and coverage.
 
 board = byoc_lab.board(mod)        display it: choose a node, choose a back end, press "Put in"
-board.put(call, "dnnl")            the same from Python; board.take_out(call)
+board.put(call, "dnnl")            put an operator into a region; board.take_out(call)
 board.module                       the annotated module
-board.findings, board.partitioned  what lint says of it, and what PartitionGraph makes of it
+board.findings, board.partitioned  its lint findings, and the result of PartitionGraph
 board.look_at_fix()                proved repairs, previewed; board.apply(board.fix())
-board.undo(), board.redo()         the last change taken back, and made again
+board.undo(), board.redo()         undo the last change, and redo it
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class AnnotateByHand:
-    """Annotates the calls of a module that were put into regions, each as a separate region.
+    """Annotates the calls that were put into regions, each as a separate region.
 
-    MergeCompilerRegions then makes regions of neighbours, where that is allowed.
+    MergeCompilerRegions then merges adjacent regions if that is allowed.
     """
 
     name = "AnnotateByHand"
@@ -67,14 +67,14 @@ class _Annotator(ExprMutator):
         return made if compiler is None else end(made, compiler)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
-        """A field of a chosen call's tuple is computed in its region."""
+        """A field of a chosen call's tuple is computed in the call's region."""
         call = op.tuple_value
         if not isinstance(call, Call) or call not in self.chosen:
             return super().visit_tuple_getitem(op)
         return end(TupleGetItem(self._inside(call), op.index), self.chosen[call])
 
     def _inside(self, call: Call) -> Expr:
-        """The call as it is inside its region, or on the host."""
+        """The call as it appears inside its region, or on the host."""
         if call in self._made:
             return self._made[call]
         compiler = self.chosen.get(call)
@@ -88,7 +88,7 @@ class _Annotator(ExprMutator):
 
 
 class _Change(NamedTuple):
-    """A change of the board in words, and the state on the other side of it."""
+    """A change of the board in words, and the state to restore by undo or redo."""
 
     what: str
     chosen: dict[Call, str]
@@ -96,15 +96,16 @@ class _Change(NamedTuple):
 
 
 class Board(TraceView):
-    """The board of a module: its widget, and the same by Python. See the module's docstring.
+    """The board of a module: a widget, and methods that do the same from Python. See the module's
+    docstring.
 
     chosen: the calls of the module that are in regions, and their back ends.
     """
 
-    # From the browser: {node, compiler or ""}, {undo}, {redo}, or {fix: "preview", "apply" or
+    # Sent by the browser: {node, compiler or ""}, {undo}, {redo}, or {fix: "preview", "apply" or
     # "dismiss"}.
     request = traitlets.Dict().tag(sync=True)
-    # To the browser: the fix to look at, {steps, proof, left, diff}; or {}.
+    # Sent to the browser: the fix to preview, {steps, proof, left, diff}; or {}.
     preview = traitlets.Dict().tag(sync=True)
     to_browser = TraceView.to_browser | {"preview"}
 
@@ -130,7 +131,7 @@ class Board(TraceView):
         self.trace = self._traced()
         super().__init__(self._state())
 
-    # ---- what is on the board -----------------------------------------------------------------
+    # ---- content of the board -----------------------------------------------------------------
 
     @property
     def module(self) -> IRModule:
@@ -151,7 +152,7 @@ class Board(TraceView):
 
     @property
     def stats(self) -> dict[str, int]:
-        """The numbers of operators in regions and on the host, and of regions."""
+        """The numbers of operators in regions, operators on the host, and regions."""
         return picture_of(self.module).stats()
 
     # ---- changes ------------------------------------------------------------------------------
@@ -159,8 +160,8 @@ class Board(TraceView):
     def put(self, call: Call, compiler: str) -> None:
         """Put a call of the module into a region of a back end.
 
-        Raises UnknownNodeError for anything but a call of an operator of `board.plain`, and
-        UnknownNameError for an unknown back end.
+        Raises UnknownNodeError if it is not an operator call of `board.plain`, and UnknownNameError
+        for an unknown back end.
         """
         if compiler not in backends.names():
             known = ", ".join(backends.names())
@@ -170,16 +171,16 @@ class Board(TraceView):
         self._change(what, {**self.chosen, call: compiler}, None)
 
     def take_out(self, call: Call) -> None:
-        """Leave a call to the host. Raises UnknownNodeError as `put` does."""
+        """Move a call to the host. Raises UnknownNodeError like `put`."""
         what = f"leave {describe(self._own(call))} to the host"
         self._change(what, {c: name for c, name in self.chosen.items() if c is not call}, None)
 
     def fix(self) -> Fix:
-        """Proved repairs of the annotations, to be looked at; `apply` makes them."""
+        """Proved repairs of the annotations, for preview; `apply` makes them."""
         return fix(self.module)
 
     def apply(self, repair: Fix) -> None:
-        """Make the module of a fix the module of the board; `undo` takes it back."""
+        """Replace the board's module by that of a fix; `undo` restores it."""
         self._change("apply the fix", self.chosen, repair.after)
 
     def undo(self) -> str:
@@ -187,8 +188,8 @@ class Board(TraceView):
         return self._swap(self._past, self._undone, "Undone")
 
     def redo(self) -> str:
-        """Redo the change that was undone last; return it in words, "" if there is none. Any new
-        change clears it."""
+        """Redo the last undone change and return it in words, "" if there is none. Any new change
+        clears it."""
         return self._swap(self._undone, self._past, "Done again")
 
     def look_at_fix(self) -> Fix:
@@ -202,7 +203,7 @@ class Board(TraceView):
         }
         return repair
 
-    # ---- inside -------------------------------------------------------------------------------
+    # ---- internals -----------------------------------------------------------------------------
 
     def _own(self, call: Call) -> Call:
         if call not in self._calls:
@@ -219,7 +220,8 @@ class Board(TraceView):
         self._refresh()
 
     def _swap(self, source: list[_Change], other: list[_Change], done: str) -> str:
-        """Go to the other side of the last change of `source`."""
+        """Restore the state of the last change in `source`, and store the current state for the
+        opposite step."""
         if not source:
             return ""
         change = source.pop()
@@ -264,8 +266,8 @@ class Board(TraceView):
         return {**self._parts.state, "board": board, "opens": 0}
 
     def _back_ends(self) -> list[str]:
-        """The names of the back ends to choose from, first the one whose tables have the operators
-        of most calls."""
+        """The names of the back ends to choose from; first the one whose pattern tables cover most
+        calls."""
 
         def refused(name: str) -> int:
             known = backends.get(name).operators()
@@ -292,7 +294,7 @@ class Board(TraceView):
 
     @traitlets.observe("request")
     def _requested(self, change: Any) -> None:
-        """The browser asks to put a node into a region, to take it out, to undo or redo."""
+        """Handles a request of the browser: put a node into a region, take it out, undo or redo."""
         wanted = change["new"]
         if wanted.get("undo"):
             self.undo()
@@ -300,7 +302,7 @@ class Board(TraceView):
             self.redo()
         elif wanted.get("fix"):
             self._asked_fix(wanted["fix"])
-        elif found := self._call_of(wanted.get("node", "")):  # others the page does not offer
+        elif found := self._call_of(wanted.get("node", "")):  # the page offers only these calls
             if wanted.get("compiler"):
                 self.put(found, wanted["compiler"])
             else:
@@ -322,10 +324,10 @@ class Board(TraceView):
 
 
 def board(mod: IRModule) -> Board:
-    """The annotation board of a module without annotations: operators are put into regions of back
-    ends by hand, and findings, the partitioned module and the counts follow.
+    """The annotation board of a module without annotations: put operators into regions of back ends
+    by hand, and see the findings, the partitioned module and the counts.
 
-    Raises ArgumentError for anything else than a module without annotations.
+    Raises ArgumentError for anything other than a module without annotations.
     """
     mod = adopted(mod)
     refuse_foreign(mod, "board")

@@ -17,10 +17,10 @@ from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.parts import is_large
 from byoc_lab.lab.view.still import with_still
 
-MAX_LINES = 50_000  # in all modules together; above this, a browser is busy for seconds
+MAX_LINES = 50_000  # for all modules together; with more, a browser is busy for seconds
 WIDGET = "application/vnd.jupyter.widget-view+json"
 NOT_DRAWN = "not drawn:"
-TEXTS = (Events, Notes)  # shown as text
+TEXTS = (Events, Notes)  # maximum that is shown as text
 MAX_HTML = 4_000_000  # characters; a notebook gets a larger page only as widget and text
 
 
@@ -38,13 +38,13 @@ def render_text(obj: Any) -> str:
 def without_kernel(obj: Any) -> dict[str, Any]:
     """The text and the HTML of an object, which need no kernel.
 
-    The graph of a compiled region has a drawing and text, events have text alone.
+    For the graph of a compiled region: a drawing and text; for events: only text.
     """
     if isinstance(obj, DnnlGraph):
         return {**graph(obj)._repr_mimebundle_()}
     if isinstance(obj, TEXTS):
         return {"text/plain": str(obj), "text/html": as_text(str(obj))}
-    if isinstance(obj, Trace) and is_large(obj):  # the widget requests the parts that it shows
+    if isinstance(obj, Trace) and is_large(obj):  # the widget requests only the parts that it shows
         outline = text.outline_text(obj)
         return {"text/plain": outline, "text/html": as_text(outline)}
     bundle: dict[str, Any] = {"text/plain": render_text(obj)}
@@ -67,8 +67,8 @@ def without_kernel(obj: Any) -> dict[str, Any]:
 def publish(obj: Any) -> None:
     """Display an object in Jupyter as two outputs: its widget, and its HTML.
 
-    A notebook shows the widget while its kernel lives. The HTML is hidden then; it appears in a
-    notebook that was opened again, in what nbconvert writes, and wherever widgets do not work.
+    A notebook shows the widget while its kernel runs, and hides the HTML. The HTML appears in a
+    reopened notebook, in nbconvert's output, and where widgets do not work.
     """
     from IPython import display
 
@@ -91,12 +91,12 @@ def in_terminal() -> bool:
 
 
 def in_kernel() -> bool:
-    """Whether this is a Jupyter kernel: its widgets live until it ends, whatever cell is run again
-    (in marimo, they end with the cell that made them)."""
+    """Whether this is a Jupyter kernel. Its widgets exist until the kernel ends, even if a cell is
+    run again (in marimo, they end with the cell that made them)."""
     return hasattr(_shell(), "kernel")
 
 
 def _shell() -> Any:
-    """The shell of IPython, or None."""
+    """The IPython shell, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython else None

@@ -23,6 +23,6 @@ def mimebundle(obj: Any) -> dict[str, Any]:
         return bundle
     try:
         from byoc_lab.lab.view.stepper import widget
-    except ImportError:  # anywidget is missing; the rest of the bundle shows the same
+    except ImportError:  # anywidget is missing; the other formats show the same content
         return bundle
     return {**widget(obj, bundle["text/plain"])._repr_mimebundle_(), **bundle}

@@ -26,12 +26,13 @@ def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def export_trace(trace: Trace, path: str | os.PathLike[str], found: Sequence[Any] = ()) -> Path:
-    """Write a trace as one HTML file. found: results to show in its graph (see `overlays.py`)."""
+    """Write a trace as one HTML file. found: results of other functions to show in its graph (see
+    `overlays.py`)."""
     return _write(path, saved_state(trace, found), trace)
 
 
 def saved_state(trace: Trace, found: Sequence[Any] = ()) -> State:
-    """The state of a trace with all that a page without a kernel cannot ask for."""
+    """The complete state of a trace, because a page without a kernel cannot request parts."""
     state, ids = state_and_ids(trace)
     limit = 0 if is_large(trace) else MAX_STEP_LINES
     made = with_steps(trace, ids, state, limit)

@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.module import IRModule
 if TYPE_CHECKING:
     import graphviz
 
-MAX_BOXES = 700  # above this, regions, repeated blocks and sections are single boxes
+MAX_BOXES = 700  # with more, regions, repeated blocks and sections are single boxes
 
 
 class GraphView:
@@ -75,7 +75,7 @@ class GraphView:
 
     @printable
     def __str__(self) -> str:
-        """The boxes in evaluation order, indented by the frames they are in."""
+        """The boxes in evaluation order, indented by the frames that contain them."""
         operands: dict[Box, list[str]] = {}
         names: dict[Box, str] = {}
         for box in self.drawn.boxes:
@@ -119,6 +119,6 @@ class GraphView:
 def graph(obj: IRModule | Expr | Mapping[str, Any]) -> GraphView:
     """The dataflow graph of a module, function, expression or compiled region (`region.graph`).
 
-    Display it, `print` it, or take it as a `graphviz.Digraph`: `graph(mod).digraph()`.
+    Display it, `print` it, or convert it to a `graphviz.Digraph`: `graph(mod).digraph()`.
     """
     return GraphView(adopted(obj))

@@ -1,8 +1,8 @@
 """The self-contained HTML page: it needs no kernel and no network.
 
 The page contains the JavaScript module of the widget and the state, as gzip in base64, which is
-small and cannot contain `</script>`. The content policy of the page forbids every connection. The
-same state gives the same bytes.
+small and cannot contain `</script>`. The content policy of the page forbids every connection. Equal
+states give equal bytes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def page(state: State, text: str = "") -> str:
     """The page for a state (`messages.State`). The address can name the view to open:
     "trace.html#stage=3&rewrite=2&node=n12", with stages and rewrites from 1.
 
-    text: shown where no script may run, or none from a `blob:` address.
+    text: shown if scripts, or scripts from `blob:` addresses, may not run.
     """
     return _PAGE.format(
         policy=POLICY,
@@ -76,10 +76,10 @@ def page(state: State, text: str = "") -> str:
     )
 
 
-MAX_TEXT = 20_000  # characters of the text below a frame
+MAX_TEXT = 20_000  # maximum of characters of the text below a frame
 
-# The HTML follows the widget's output. Of the two, only the one that works is visible. A frame gets
-# the theme of its host: the page inside sees it as the preference of the system.
+# The HTML follows the widget's output; only the one of them that works is visible. A frame gets the
+# theme of its host, which the page inside sees as the system's preference.
 _SAVED = """<style>
 .jp-OutputArea-child:has(.byl) + .jp-OutputArea-child:has(.byl-saved) {{ display: none; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .byl-saved):not(:has(.byl)):not(:has(.byl-saved))
@@ -97,22 +97,22 @@ _SAVED = """<style>
 def saved(shown: str, text: str, name: str) -> str:
     """The HTML that replaces a widget without a kernel: `shown`, and the text.
 
-    name: the `saved_as` of the widget, which hides this HTML while it lives.
+    name: the `saved_as` of the widget, which hides this HTML while it is displayed.
     """
     both = shown if "<pre" in shown else shown + as_text(text, folded=True)
     return _SAVED.format(shown=both, of=html.escape(name))
 
 
 def as_text(text: str, folded: bool = False) -> str:
-    """The text of an object as HTML, cut to MAX_TEXT characters; `folded`: to be opened."""
+    """The text of an object as HTML, cut to MAX_TEXT characters; `folded`: collapsed at first."""
     cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
     shown = f"<pre>{html.escape(cut)}</pre>"
     return f"<details><summary>As text</summary>{shown}</details>" if folded else shown
 
 
 def iframe(page_text: str, links: bool = False) -> str:
-    """A frame for the page inside another page; it may run its script and nothing else, except with
-    `links`: then a link that is clicked opens in a tab of its own."""
+    """A frame that shows the page inside another page. It may only run its script; with `links`, a
+    clicked link may also open in a new tab."""
     allowed = "allow-scripts"
     if links:
         allowed += " allow-popups allow-popups-to-escape-sandbox"

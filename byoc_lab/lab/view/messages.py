@@ -1,11 +1,11 @@
-"""The messages between Python and the page, typed once: as plain data, sent as JSON.
+"""The types of the messages between Python and the page: plain data, sent as JSON.
 
 `tools/message_types.py` writes the same types for the JavaScript of the page.
 
 Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
-keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
-trace are paired by their diff. So one id selects a node everywhere. Ids of boxes and groups come
-from ids of nodes. Lines count from 0.
+keeps its id while it stays in its position, and its replacement inherits the id. Two modules
+without a trace are paired by their diff. So one id selects a node everywhere. Ids of boxes and
+groups are derived from ids of nodes. Lines count from 0.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Hunk = list[Any]
 
 
 class Box(TypedDict):
-    """A box to draw. lines: the text, the name first; ids: of the nodes it stands for; group: a
-    position in `groups`, or -1; weights: the number of constants and weights that are not drawn;
-    flops, bytes: floating-point operations, and bytes read and written, or null."""
+    """A box to draw. lines: the text, the name first; ids: the ids of the nodes that it represents;
+    group: a position in `groups`, or -1; weights: the number of constants and weights that are not
+    drawn; flops, bytes: floating-point operations, and bytes read and written, or null."""
 
     id: str
     kind: str
@@ -35,13 +35,13 @@ class Group(TypedDict):
     """Boxes that can be drawn as one.
 
     kind: "region", "external", "composite", "function", "weights" (operators that compute with
-    weights alone), "chain" (a convolution and what follows it element by element), "repeat" (one
-    block several times), "copy" (one of these), "block" (what lies between two places that one
-    value crosses), "section" (a stretch of what would be too many) or "inputs" (parameters of one
-    box or group). lines: its text when it is one box; label: when it is open. compiler: the back
-    end that runs it, or null; partly: others and the host run some of it; colour: the number of its
-    back end's colour, or null. group: the one that it is in, or -1. node: the id of its function.
-    open: whether it is open at first.
+    weights alone), "chain" (a convolution and its elementwise followers), "repeat" (one block
+    several times), "copy" (one of these blocks), "block" (a segment between two single-value cuts),
+    "section" (a segment of a long group) or "inputs" (parameters of one box or group). lines: its
+    text when it is one box; label: when it is open. compiler: the back end that runs it, or null;
+    partly: whether other back ends or the host run a part of it; colour: the number of its back
+    end's colour, or null. group: the position of the group that contains it, or -1. node: the id of
+    its function. open: whether it is open at first.
     """
 
     id: str
@@ -57,10 +57,11 @@ class Group(TypedDict):
 
 
 class Scene(TypedDict):
-    """The graph to draw: boxes in evaluation order, and groups, each after the one that it is in.
+    """The graph to draw: boxes in evaluation order, and groups, each after the group that contains
+    it.
 
-    arrows: (from, to, crossing, begin, end): positions in `boxes`; begin and end are the ids of
-    the annotations on it, or null; they are drawn where it meets the border of a region.
+    arrows: (from, to, crossing, begin, end): positions in `boxes`; begin and end are the ids of the
+    annotations on the arrow, or null; they are drawn at the region boundary that it crosses.
     """
 
     boxes: list[Box]
@@ -99,14 +100,14 @@ class _Module(Drawing):
 class Module(_Module, total=False):
     """A module. lines: [(text, node id or null), ...]; names: the nodes that the names in the text
     denote: {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}. drawn: in a part,
-    the position of the module that has its scene."""
+    the position of the module whose scene is used."""
 
     drawn: int
 
 
 class Outcome(TypedDict):
-    """The outcome of a stage. kind: "failed", "skipped", "changed" or "unchanged", and of a
-    comparison "first" for the first difference."""
+    """The outcome of a stage. kind: "failed", "skipped", "changed" or "unchanged", and "first" for
+    the first difference of a comparison."""
 
     sign: str
     word: str
@@ -134,8 +135,8 @@ class Event(TypedDict):
 
 
 class Failure(TypedDict):
-    """The exception that ended a pass. cause: its first line; finding: the position in the findings
-    of `before` of the one that explains it."""
+    """The exception that ended a pass. cause: its first line; finding: the position, in the
+    findings of `before`, of the finding that explains it."""
 
     type: str
     message: str
@@ -145,7 +146,8 @@ class Failure(TypedDict):
 
 
 class Move(TypedDict):
-    """An operator that the second of two traces computes elsewhere, by the way that it moved."""
+    """An operator that the second of two traces computes in a different place, and the direction of
+    its move."""
 
     way: str
     text: str
@@ -153,9 +155,9 @@ class Move(TypedDict):
 
 
 class Lineage(TypedDict):
-    """The origins of the nodes of a result. origins: the nodes of `before` that a node of `after`
-    comes from, left out if that is only the node with its own id; rules: the rule that created a
-    node; computed: the expression that a pass folded into a constant, in words."""
+    """The origins of the nodes of a result. origins: the nodes of `before` from which a node of
+    `after` originates, left out if that is only the node with the same id; rules: the rule that
+    created a node; computed: the expression that a pass folded into a constant, in words."""
 
     origins: dict[str, list[str]]
     rules: dict[str, str]
@@ -172,14 +174,14 @@ class _Step(TypedDict):
 
 
 class Step(_Step):
-    """The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
-    module, in words, or ""; pending: "text" if the text is still to come, or ""."""
+    """The module before and after one rewrite. rewrite: its number, from 1. part: the shown part of
+    a large module, in words, or ""; pending: "text" if the text will be sent later, or ""."""
 
     modules: list[Module]
 
 
 class SavedStep(_Step):
-    """A step in a saved page. modules: the first is null where it is the second one of the step
+    """A step in a saved page. modules: the first is null if it equals the second module of the step
     before."""
 
     modules: list[Module | None]
@@ -208,11 +210,11 @@ class _Stage(Lineage):
 class Stage(_Stage, total=False):
     """One pass, or one pair of a comparison; a module has one, with `before` null.
 
-    group: of the sequence it is in. time: in words, or "". caption: what happened, in a sentence.
-    before, after: positions in `modules`; after is null where the pass failed. replaced: the ids
-    that a node of the result has from another node, which it replaced. pending: what is still to
-    come. steps: of the first events, only in a saved page; step: the last one that the page was
-    sent, where it keeps it. note: which of two traces alone has the stage, or "".
+    group: the name of its sequence. time: in words, or "". caption: the effect in one sentence.
+    before, after: positions in `modules`; after is null if the pass failed. replaced: the ids that
+    nodes of the result inherited from the nodes that they replaced. pending: the parts that will be
+    sent later. steps: the steps of the first events, only in a saved page; step: the last step that
+    was sent to the page, stored by the page. note: which of two traces alone has the stage, or "".
     """
 
     steps: list[SavedStep]
@@ -223,16 +225,16 @@ class Stage(_Stage, total=False):
 
 
 class Numbers(TypedDict):
-    """Numbers of functions and operators, by id. most: whether a group has the largest of its
-    values, not their sum."""
+    """Numbers of functions and operators, by id. most: whether a group shows the maximum of its
+    values instead of their sum."""
 
     most: bool
     values: dict[str, float]
 
 
 class Reason(TypedDict):
-    """Why a call is not offloaded. place: where it is computed: "on the host", or "by" another
-    back end. lines: [name, text], such as ["expected", "a constant"]."""
+    """The reason why a call is not offloaded. place: "on the host", or "by" another back end.
+    lines: [name, text], such as ["expected", "a constant"]."""
 
     place: str
     cause: str | None
@@ -240,8 +242,8 @@ class Reason(TypedDict):
 
 
 class Row(TypedDict):
-    """A row of a table. node: the id of the node that it is about; stage: the position of the stage
-    to show if the shown stage lacks the node; cells: texts."""
+    """A row of a table. node: the id of the node that it describes; stage: the position of the
+    stage to show if the shown stage lacks the node; cells: texts."""
 
     node: str | None
     stage: int | None
@@ -250,9 +252,9 @@ class Row(TypedDict):
 
 
 class Table(TypedDict):
-    """A result as a table. name: of the function that returned it; summary: in a sentence; columns:
-    [[title, whether it has numbers], ...]; rows: the worst first; left_out: the number of rows, the
-    best ones, that are not sent."""
+    """A result as a table. name: the name of the function that returned it; summary: in one
+    sentence; columns: [[title, whether it has numbers], ...]; rows: the worst first; left_out: the
+    number of rows at the end that are not sent."""
 
     name: str
     summary: str
@@ -262,9 +264,10 @@ class Table(TypedDict):
 
 
 class Overlays(TypedDict, total=False):
-    """Further data about nodes. reasons: by id of a call. numbers: by name of an overlay, "time" in
-    microseconds or "error" as share of the tolerance. kernels: the kernels that compute a node of
-    an external function; for the function itself, all of them. tables: of the results."""
+    """Further data about nodes. reasons: by the id of a call. numbers: by the name of an overlay,
+    "time" in microseconds or "error" divided by the tolerance. kernels: the kernels that compute a
+    node of an external function; for the function itself, all of them. tables: the tables of the
+    results."""
 
     reasons: dict[str, Reason]
     numbers: dict[str, Numbers]
@@ -285,12 +288,12 @@ class _State(TypedDict):
 
 
 class State(_State, total=False):
-    """The state that the page draws. kind: "trace", "diff", "module" or "comparison".
-    opens: the stage that is shown first; tab: the panel that is open first, "graph" or "findings".
-    stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words: of
-    the page, that depend on the kind. modules: each distinct one once; stages refer to them by
-    position. about: {code of a rule in the findings, or name of a pass: {page, source}}. board: see
-    `board.py`. page: the name that the page gave itself."""
+    """The state that the page draws. kind: "trace", "diff", "module" or "comparison". opens: the
+    stage that is shown first; tab: the panel that is open first, "graph" or "findings".
+    stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words:
+    texts of the page that depend on the kind. modules: each distinct module once; stages refer to
+    them by position. about: {code of a rule in the findings, or name of a pass: {page, source}}.
+    board: see `board.py`. page: the name that the page chose for itself."""
 
     overlays: Overlays
     board: dict[str, Any]
@@ -298,8 +301,9 @@ class State(_State, total=False):
 
 
 class Wanted(TypedDict):
-    """What a page asks for: the graph of a stage ("picture"), its text, or that its graph is
-    computed ahead and not sent; with a `rewrite` other than 0, of the step to that rewrite."""
+    """A request of a page: the graph of a stage ("picture"), its text ("text"), or to compute its
+    graph ahead without sending it ("ahead"). With a `rewrite` other than 0, the request is for the
+    step to that rewrite."""
 
     stage: int
     rewrite: int
@@ -307,15 +311,15 @@ class Wanted(TypedDict):
 
 
 class Asked(Wanted):
-    """A request. page: the name that the page gave itself, or "" where Python asks for it; at: the
-    clock of the page, which tells two equal requests apart."""
+    """A request. page: the name that the page chose for itself, or "" for a request by Python; at:
+    the time of the page's clock, which distinguishes equal requests."""
 
     page: str
     at: float
 
 
 class Part(TypedDict):
-    """A part of the state of a large trace. modules: those that the page lacks, with their
+    """A part of the state of a large trace. modules: the modules that the page lacks, with their
     positions in the modules of the state; a module of a picture has no lines."""
 
     stage: Stage

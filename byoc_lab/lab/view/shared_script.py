@@ -1,4 +1,5 @@
-"""The script of the widgets: once in a kernel, and once in a notebook that keeps their states."""
+"""The script of the widgets, stored once per kernel, and once in a notebook that saves widget
+states."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from byoc_lab.lab.view.assets import script
 
 
 class SharedScript(ipywidgets.Widget):
-    """Holds the compressed module of all widgets of a kernel; it is never displayed."""
+    """Holds the compressed module for all widgets of a kernel; it is never displayed."""
 
     packed = traitlets.Unicode().tag(sync=True)
 
@@ -18,7 +19,7 @@ _shared: SharedScript | None = None
 
 
 def shared_script() -> SharedScript:
-    """The one of this kernel; a new one, if it was closed (`Widget.close_all()`)."""
+    """The `SharedScript` of this kernel; a new one if it was closed (`Widget.close_all()`)."""
     global _shared
     if _shared is None or _shared.comm is None:
         _shared = SharedScript(packed=script())

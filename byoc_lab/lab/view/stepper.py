@@ -29,7 +29,7 @@ AHEAD = 1.0  # seconds for computing the nearest stages before a large trace is 
 
 
 def _reference(widget: Any, _: Any) -> str:
-    """A widget as front ends name it in the state of another one."""
+    """The reference to a widget that front ends use in the state of another widget."""
     return "" if widget is None else f"IPY_MODEL_{widget.model_id}"
 
 
@@ -42,12 +42,13 @@ class View(anywidget.AnyWidget):
         selected_id: the id of the selected node, or ""; set by both sides.
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
-        asked: what the browser asks for (`messages.Asked`), or {}.
+        asked: the request of the browser (`messages.Asked`), or {}.
         answer: the answer to it (`messages.Answer`), or {}.
-        overlays: what is known about nodes besides (`messages.Overlays`), or {}.
-        saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
-        script: the widget that holds the script, which all widgets of a kernel share; None outside
-            kernels, where each has its own.
+        overlays: further data about nodes (`messages.Overlays`), or {}.
+        saved_as: the name of its HTML in a notebook, which the browser hides while the widget is
+            displayed.
+        script: the widget with the script, which all widgets of a kernel share; None outside
+            kernels, where each widget contains the script.
     """
 
     state = traitlets.Dict().tag(sync=True)
@@ -125,7 +126,7 @@ class View(anywidget.AnyWidget):
         return value
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and a static display that works without it."""
+        """The widget, and a static display for use without a kernel."""
         shown = super()._repr_mimebundle_(**more)
         data = shown[0] if isinstance(shown, tuple) else shown
         return {**(data or {}), **self._without_widget()}
@@ -142,12 +143,12 @@ class View(anywidget.AnyWidget):
 
 
 def widget(obj: Any, text: str) -> View:
-    """The widget that shows `obj`, which has this text."""
+    """The widget that shows `obj`; `text` is its text form."""
     return Stepper(obj) if isinstance(obj, Trace) else View(state_of(obj), text)
 
 
 class TraceView(View):
-    """Draws a trace, `self.trace`, and answers what the browser asks for about it."""
+    """Draws a trace, `self.trace`, and answers the browser's requests about it."""
 
     trace: Trace
     _parts: Parts
@@ -172,8 +173,8 @@ class Stepper(TraceView):
     """Steps through a `Trace` with buttons, keys, or `stepper.index = 3`, and through the rewrites
     inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
-    index: the stage to open at; None: the first that failed, or else changed the module.
-    overlays: results to show in the graph, see `overlay`.
+    index: the stage to open at; None: the first stage that failed or, without a failure, the first
+    that changed the module. overlays: results to show in the graph, see `overlay`.
 
     `stepper.stage` is the recorded stage that is shown. `stepper.selected` is the selected node
     (None if there is none): read it, set it to a node of any stage, or observe it with
@@ -196,9 +197,9 @@ class Stepper(TraceView):
             self.overlay(*overlays)
 
     def overlay(self, *found: Any) -> None:
-        """Show results in the graph, in place of those before: of `explain` for the module that was
-        traced (why operators are on the host), of `validate` for `trace.result` (errors), and
-        `byoc_lab.build(trace.result).cards()` (times and kernels).
+        """Show results in the graph, replacing earlier results. Accepts the results of `explain`
+        for the traced module (why operators are on the host), of `validate` for `trace.result`
+        (errors), and `byoc_lab.build(trace.result).cards()` (times and kernels).
 
         Raises ArgumentError for anything else, and for results of other modules.
         """
@@ -248,7 +249,7 @@ class Stepper(TraceView):
         return next((n for n in order if any(x is node for x in self._nodes(n))), None)
 
     def _node_of(self, ident: str) -> Expr | None:
-        """The node of the stage that is shown with an id, in its result if that has one."""
+        """The node with this id in the shown stage, preferably in its result."""
         found = (n for n in self._nodes(self.index) if self._parts.ids.get(n) == ident)
         return next(found, None)
 
@@ -260,7 +261,7 @@ class Stepper(TraceView):
 
     @property
     def stage(self) -> Stage | None:
-        """The `Stage` of the trace that is shown; None if the trace has no stages."""
+        """The shown `Stage` of the trace; None if the trace has no stages."""
         return self.trace.stages[self.index] if self.trace.stages else None
 
     @printable

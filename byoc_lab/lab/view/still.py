@@ -1,7 +1,7 @@
 """The still copy of an object: picture, caption and findings, for notebooks that run no script.
 
-A notebook that is not trusted shows HTML without styles, scripts and frames. The drawing is an
-image with its data in its address, which JupyterLab's sanitizer keeps.
+An untrusted notebook shows HTML without styles, scripts and frames. The drawing is an image with a
+data URL, which JupyterLab's sanitizer keeps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from byoc_lab.lab.view.messages import State
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_BOXES = 40  # above this, regions and repeats are folded; if too many are left, no picture
+# with more, regions and repeats are folded; if too many are left, there is no picture
+MAX_BOXES = 40
 MAX_FINDINGS = 10
 HOW_TO_STEP = (
     "To step through it, trust this notebook (<code>jupyter trust</code> and its file name), "
@@ -25,13 +26,14 @@ HOW_TO_STEP = (
 )
 TOO_LARGE = "The graph is too large for a still picture; it opens in the stepper."
 
-# A frame that is there makes the still copy superfluous; both styles and frames need trust.
+# If the frame is shown, this style hides the still copy; both styles and frames need trust.
 _STILL = """<style>.byl-frame + .byl-still {{ display: none; }}</style>
 {frame}<div class="byl-still"><p>{named}</p>{picture}{findings}<p>{how}</p></div>"""
 
 
 def with_still(frame: str, obj: Any, state: State) -> str:
-    """The frame, and the still copy of the stage that it opens at, which is shown without it."""
+    """The frame and, for notebooks that do not show it, a still copy of the stage at which it
+    opens."""
     stage = state["stages"][state["opens"]] if state["stages"] else None
     if stage is None:
         return frame
@@ -48,21 +50,23 @@ def with_still(frame: str, obj: Any, state: State) -> str:
 
 
 def _drawn(obj: Any, opens: int) -> IRModule | Expr | None:
-    """The module that is drawn: of a trace, the one of the stage that is shown first."""
+    """The drawn module; for a trace, the module of the stage that is shown first."""
     if isinstance(obj, Trace):
         return obj[opens].before if obj[opens].after is None else obj[opens].after
     return obj if isinstance(obj, (IRModule, Expr)) else None
 
 
 def _picture(drawn: IRModule | Expr | None, alternative: str) -> str:
-    if not isinstance(drawn, (IRModule, Expr)):  # also a module that TVM made, as text
+    # this includes a module that TVM made, known as text
+    if not isinstance(drawn, (IRModule, Expr)):
         return ""
     view = GraphView(drawn, MAX_BOXES)
     if len(view.drawn.boxes) > MAX_BOXES:
         return f"<p>{TOO_LARGE}</p>"
     try:
         svg = view.svg
-    except (MissingDependencyError, BuildError):  # no layout program: caption and findings remain
+    # without a layout program, caption and findings remain
+    except (MissingDependencyError, BuildError):
         return ""
     data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
     return (

@@ -22,7 +22,7 @@ from byoc_lab.relay.text.printer_lines import Line
 _FindingsByNode = dict[Expr | None, list[Finding]]
 
 _SIGNS = {"error": "✖", "warning": "▲", "info": "●"}
-RIGHT = (0, 3, 4, 5, 6)  # the columns of stages that have numbers
+RIGHT = (0, 3, 4, 5, 6)  # the columns of the stage table that contain numbers
 
 
 def trace_text(trace: Trace) -> str:
@@ -54,7 +54,7 @@ def trace_text(trace: Trace) -> str:
         if stage.error is not None:
             lines += ["", f"✖ {stage.name} raised {type(stage.error).__name__}:"]
             lines += [f"  {line}" for line in str(stage.error).splitlines()]
-        # Findings that the stage before already had are listed there.
+        # Findings that an earlier stage already had are listed at that stage.
         known = {f.message for f in stage.findings_before} if n else set()
         new = [f for f in stage.findings_after if f.message not in known]
         if new:
@@ -65,7 +65,8 @@ def trace_text(trace: Trace) -> str:
 
 
 def outline_text(trace: Trace) -> str:
-    """One line per stage: outcome and time. For large traces, whose full text is expensive."""
+    """One line per stage: outcome and time. For large traces, because the full text takes long to
+    compute."""
     rows = [("#", "stage", "outcome", "time")]
     rows += [
         (str(n), stage.name, outcome_text(stage), seconds_text(stage.seconds))

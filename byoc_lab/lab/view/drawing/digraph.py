@@ -1,7 +1,7 @@
 """`digraph_of`: a picture as a `graphviz.Digraph` with its labels, in the colours of the view.
 
-`graphviz` draws it in a notebook and in files where a layout program is installed; the source in
-DOT needs none.
+`graphviz` draws it in a notebook and in files if a layout program is installed; the DOT source
+needs none.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ STYLES = {"region": "dashed", "external": "bold", "composite": "dotted", "functi
 
 
 def digraph_of(picture: Picture, theme: str = "light") -> graphviz.Digraph:
-    """The Digraph of a picture, frames as clusters. theme: "light" or "dark".
+    """The Digraph of a picture, with frames as clusters. theme: "light" or "dark".
 
-    Raises UnknownNameError for another theme, and MissingDependencyError if the graphviz package is
-    not installed.
+    Raises UnknownNameError for an unknown theme, and MissingDependencyError if the graphviz package
+    is not installed.
     """
     try:
         import graphviz
@@ -116,7 +116,7 @@ def _nodes(
 
 
 def _colour(frame: PictureFrame | None, colours: dict[str, Any]) -> str:
-    """The colour of the nearest back end around a box."""
+    """The colour of the innermost back end around a box."""
     while frame is not None:
         number = colour_of(frame.compiler)
         if number is not None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Expr
 
-# Operands of these names are trained, not computed. Drawing them would hide the network.
+# Operands with these names are trained, not computed. Drawing them would hide the network.
 WEIGHTS = frozenset(
     ("weight", "kernel", "bias", "gamma", "beta", "mean", "var", "moving_mean", "moving_var")
 )
@@ -18,9 +18,9 @@ WEIGHTS = frozenset(
 class PictureFrame:
     """A border around boxes.
 
-    `kind`: "region" (between annotations), "external" (a function for a compiler), "composite",
-    or "function". `number`: of a region. `colour` counts the frames that belong to a compiler, None
-    for the others.
+    `kind`: "region" (between annotations), "external" (a function for a compiler), "composite", or
+    "function". `number`: the number of a region. `colour`: a number for each frame of a compiler,
+    None for other frames.
     """
 
     kind: str
@@ -60,14 +60,13 @@ class Box:
 
     @cached_property
     def window(self) -> str:
-        """The window of an operator in a few characters: "3x3", "3x3 depthwise"; "" if it has
-        none."""
+        """The window of an operator as a short text: "3x3", "3x3 depthwise"; "" if it has none."""
         call = self.exprs[0] if self.exprs else None
         attrs = call.attrs if isinstance(call, Call) else None
         if attrs is None:
             return ""
         size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
-        if isinstance(size, int):  # nn.correlation: a square
+        if isinstance(size, int):  # nn.correlation: a square window
             size = (size, size)
         groups = getattr(attrs, "groups", 1) or 1
         words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
@@ -96,9 +95,9 @@ class Arrow:
 
 @dataclass(eq=False)
 class Picture:
-    """Boxes in evaluation order, frames outermost first, arrows in order of the operands.
+    """Boxes in evaluation order, frames with the outermost first, arrows in operand order.
 
-    regions: the number of regions and external functions, drawn or not.
+    regions: the number of regions and external functions, including those not drawn.
     """
 
     boxes: list[Box]
@@ -107,8 +106,8 @@ class Picture:
     regions: int = 0
 
     def stats(self) -> dict[str, int]:
-        """The number of operators inside regions and external functions, outside them, and of
-        regions."""
+        """The numbers of operators inside regions and external functions, of operators outside
+        them, and of regions."""
         offloaded = total = 0
         for box in self.boxes:
             if box.kind == "op":
@@ -169,7 +168,7 @@ def used_frames(boxes: list[Box]) -> list[PictureFrame]:
 
 
 def collapse(picture: Picture) -> Picture:
-    """The same picture with each outermost frame as one box."""
+    """The picture with each outermost frame as one box."""
     stand_in: dict[PictureFrame, Box] = {}
     moved: dict[Box, Box] = {}
     boxes: list[Box] = []

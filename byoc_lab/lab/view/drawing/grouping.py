@@ -28,8 +28,9 @@ class Edge:
 class Group:
     """Boxes and groups that can be drawn as one. `members` are in evaluation order.
 
-    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block",
-    "section" or "inputs". `name`: of a group that several pictures have; "" for others.
+    `kind`: the kind of its frame (`PictureFrame`), or "weights", "chain", "repeat", "copy",
+    "block", "section" or "inputs". `name`: the name of a group that several pictures share; "" for
+    other groups.
     """
 
     kind: str
@@ -44,8 +45,8 @@ class Group:
 class Grouping:
     """The boxes, edges and groups to draw.
 
-    roots: what is in no group. homes: the innermost group around each box and each group. opened:
-    whether all groups are open at first.
+    roots: the boxes and groups outside all groups. homes: the innermost group around each box and
+    each group. opened: whether all groups are open at first.
     """
 
     boxes: list[Box]
@@ -55,7 +56,7 @@ class Grouping:
     opened: bool = False
 
     def groups(self) -> list[Group]:
-        """All groups, each after the group that it is in."""
+        """All groups, each after the group that contains it."""
         found: list[Group] = []
         todo = [m for m in reversed(self.roots) if isinstance(m, Group)]
         while todo:
@@ -64,7 +65,7 @@ class Grouping:
         return found
 
     def back_ends(self, group: Group) -> set[str | None]:
-        """The back ends that run a group, None for the host."""
+        """The back ends that run a group; None stands for the host."""
         outer: Group | None = group
         while outer is not None:
             if outer.compiler is not None:
@@ -84,12 +85,12 @@ class Grouping:
         return found
 
     def members_of(self, group: Group | None) -> list[Member]:
-        """The members of a group, or, for None, of the picture outside of groups: the list itself,
-        to be changed."""
+        """The members of a group or, for None, of the picture outside of groups. Returns the list
+        itself, so it can be changed."""
         return self.roots if group is None else group.members
 
     def edges_between(self, members: Sequence[Member]) -> set[tuple[int, int]]:
-        """The edges from one of the members to another, as pairs of positions."""
+        """The edges between the members, as pairs of positions."""
         if len(members) < 2:
             return set()
         place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
@@ -100,21 +101,21 @@ class Grouping:
 
     @cached_property
     def users(self) -> dict[Box, list[Box]]:
-        """The targets of the edges of each box."""
+        """The targets of the edges that start at each box."""
         found: dict[Box, list[Box]] = {}
         for edge in self.edges:
             found.setdefault(edge.source, []).append(edge.target)
         return found
 
     def new(self, kind: str, label: str, home: Group | None) -> Group:
-        """A group inside another one, or outside all groups; the caller puts it among the
+        """Create a group inside another group, or outside all groups; the caller adds it to the
         members there."""
         group = Group(kind, label)
         self.homes[group] = home
         return group
 
     def move(self, members: Sequence[Member], group: Group) -> None:
-        """Put members into a group; the caller takes them out of the list that they are in."""
+        """Move members into a group; the caller removes them from their previous list."""
         group.members += members
         self.homes.update(dict.fromkeys(members, group))
 
@@ -122,7 +123,7 @@ class Grouping:
 Member = Box | Group
 Homes = dict[Member, Group | None]
 """The innermost group around each box and group; None outside all groups. Groups do not refer to
-it, so that they are freed with their grouping, without the garbage collector."""
+their parents, so they are freed with their grouping, without the garbage collector."""
 
 
 def boxes_of(member: Member) -> Iterator[Box]:
@@ -142,7 +143,7 @@ def group_of(frame: PictureFrame) -> Group:
 
 
 def collect(boxes: Iterable[Box], homes: Homes) -> list[Member]:
-    """Put boxes and groups into the groups that they are in; returns those that are in none."""
+    """Add boxes and groups to the groups that contain them; returns those outside all groups."""
     roots: list[Member] = []
     placed: set[Group] = set()
     for box in boxes:
@@ -160,7 +161,7 @@ def collect(boxes: Iterable[Box], homes: Homes) -> list[Member]:
 
 
 def names_of(boxes: Iterable[Box], id_of: IdOf) -> dict[Box, str]:
-    """A name for each box: the id of its node, or else its kind and a number."""
+    """A name for each box: the id of its node or, without an id, its kind and a number."""
     names: dict[Box, str] = {}
     used: set[str] = set()
     counts: Counter[str] = Counter()

@@ -1,11 +1,11 @@
 """The groups of a picture: regions, functions, operators on weights, repeated blocks, sections.
 
-Regions and functions are given. Inside each of them, and outside of all, further groups are found
-until few members are left to draw: operators that compute with weights alone go to their user; in a
-large picture a convolution or product and its element-wise followers are one chain; runs of equal
-blocks are one group (`repeats`); what is between two points that a single value crosses is a block;
-what is still too long is cut into sections (`sections`); many parameters of one member are one box.
-Each step is one walk over boxes and edges.
+Regions and functions are given. Inside each of them, and outside, further groups are found until
+few members remain: operators that compute only with weights join their user; in a large picture a
+convolution or product and its elementwise followers form a chain; runs of equal blocks form one
+group (`repeats`); the members between two single-value cuts form a block; groups that are still too
+long are cut into sections (`sections`); many parameters of one member form one box. Each step is
+one walk over boxes and edges.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 
-MIN_MEMBERS = 4  # minimum for a group in which blocks can repeat
-MAX_LOOSE_MEMBERS = 24  # maximum in a group or a picture; above this, blocks are single boxes
-MAX_LOOSE = 60  # boxes; above this, an operator and its element-wise followers are one box
-MAX_OPEN = 24  # boxes of a graph that is shown with all groups open
+MIN_MEMBERS = 4  # minimum of members for a group in which blocks can repeat
+# maximum of members in a group or a picture; above this, blocks are single boxes
+MAX_LOOSE_MEMBERS = 24
+MAX_LOOSE = 60  # boxes; with more, an operator and its elementwise followers are one box
+MAX_OPEN = 24  # maximum of boxes in a graph that is shown with all groups open
 ELEMENT_WISE = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
-MAX_INPUTS = 6  # maximum of one box or group; more are grouped
+MAX_INPUTS = 6  # maximum of inputs of one box or group; with more, they are grouped
 MAX_NAMES = 8  # maximum of operator names in the text of a group
 
 
@@ -60,7 +61,7 @@ def _homes(picture: Picture, boxes: list[Box]) -> Homes:
 
 
 def find_groups(boxes: list[Box], edges: list[Edge], homes: Homes) -> Grouping:
-    """Add the groups that are found in a graph to those that its boxes are in."""
+    """Add the groups found in a graph to the given groups of its boxes."""
     weights = _group_weights(boxes, edges, homes)
     if len(boxes) > MAX_LOOSE:
         _group_chains(boxes, edges, homes, weights)
@@ -73,7 +74,7 @@ def find_groups(boxes: list[Box], edges: list[Edge], homes: Homes) -> Grouping:
 
 
 def fold(picture: Picture) -> Picture:
-    """The same picture with each outermost group, such as a repeated block, as one box."""
+    """The picture with each outermost group, such as a repeated block, as one box."""
     grouping = grouped(picture)
     shown: dict[Box, Box] = {}
     boxes: list[Box] = []
@@ -95,7 +96,8 @@ def fold(picture: Picture) -> Picture:
 
 
 def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
-    """Replace `begin` and `end` by notes on the edges, where their region has other boxes."""
+    """Replace the annotation boxes `begin` and `end` by marks on the edges, if their region has
+    other boxes."""
     solid: set[PictureFrame | None] = set()
     for box in picture.boxes:
         frame = box.frame if box.kind not in ("begin", "end") else None
@@ -104,7 +106,7 @@ def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
             frame = frame.parent
     notes = {b for b in picture.boxes if b.kind in ("begin", "end") and b.frame in solid}
     edges: list[Edge] = []
-    ways: dict[Box, list[Edge]] = {}  # the edges that come to an annotation
+    ways: dict[Box, list[Edge]] = {}  # the edges into an annotation
     incoming: dict[Box, list[tuple[Box, bool]]] = {}
     for arrow in picture.arrows:
         incoming.setdefault(arrow.target, []).append((arrow.source, arrow.crossing))
@@ -121,8 +123,8 @@ def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
 
 
 def _group_weights(boxes: list[Box], edges: list[Edge], homes: Homes) -> dict[Box, Group]:
-    """Group the operators that compute with constants and parameters with names of weights alone,
-    by the box that uses their result."""
+    """Group the operators that compute only with constants and weight parameters, by the box that
+    uses their result."""
     sources: dict[Box, list[Box]] = {}
     users: dict[Box, list[Box]] = {}
     for edge in edges:
@@ -153,7 +155,7 @@ def _group_weights(boxes: list[Box], edges: list[Edge], homes: Homes) -> dict[Bo
 
 
 def _named_weight(title: str) -> bool:
-    """Whether a parameter has a name of weights: "%bn1_gamma", "%conv0.weight"."""
+    """Whether a parameter is named like a weight: "%bn1_gamma", "%conv0.weight"."""
     return any(title.endswith((f"_{name}", f".{name}")) for name in WEIGHTS)
 
 
@@ -163,8 +165,8 @@ def _group_chains(
     homes: Homes,
     weights: dict[Box, Group],
 ) -> None:
-    """Group a convolution or product with the element-wise operators that follow it, unless a
-    composite already is such a group."""
+    """Group a convolution or product with the elementwise operators that follow it, unless a
+    composite already groups them."""
     users: dict[Box, list[Box]] = {}
     sources: dict[Box, list[Box]] = {}
     for edge in edges:
@@ -193,7 +195,7 @@ def _group_chains(
 
 
 def _is_follower(box: Box) -> bool:
-    """Whether a box is an operator that computes each element on its own, or a batch norm."""
+    """Whether a box is an elementwise operator or a batch norm."""
     call = box.exprs[0] if box.kind == "op" and box.exprs else None
     if not isinstance(call, Call) or not isinstance(call.op, Op):
         return False
@@ -202,14 +204,14 @@ def _is_follower(box: Box) -> bool:
 
 
 def _group_repeats(grouping: Grouping) -> None:
-    """Replace runs of equal blocks by groups, in every group and outside all groups."""
+    """Replace runs of equal blocks by groups, inside every group and outside all groups."""
     signs = _signs(grouping)
     order = {box: n for n, box in enumerate(grouping.boxes)}
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
         if len(members) < MIN_MEMBERS:
             continue
-        # A group whose weights are computed early belongs where its last operator is.
+        # A group whose weights are computed early is placed at its last operator.
         members.sort(key=lambda member: max(order[box] for box in boxes_of(member)))
         units = [Unit(signs[m], _is_attached(m), _is_heavy(m)) for m in members]
         taken: dict[int, Group | None] = {}
@@ -224,9 +226,8 @@ def _group_repeats(grouping: Grouping) -> None:
 
 
 def _group_blocks(grouping: Grouping) -> None:
-    """In a group with many members, group each segment between two single-value cuts, such as the
-    branches of an Inception module and their concatenation, and runs of operators that blocks do
-    not begin with."""
+    """In a group with many members, group each segment between two single-value cuts (such as the
+    branches of an Inception module and their concatenation), and runs of light operators."""
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
         if len(members) <= MAX_LOOSE_MEMBERS:
@@ -234,7 +235,7 @@ def _group_blocks(grouping: Grouping) -> None:
         units = [Unit(None, _is_attached(m)) for m in members]
         pieces = pieces_of(units, grouping.edges_between(members))
         first = next((n for n, m in enumerate(members) if m.kind != "input"), 0)
-        shown: list[Member] = members[:first]  # the input of the network is not hidden in a block
+        shown: list[Member] = members[:first]  # the network input is not hidden in a block
         run: list[Member] = []
         for piece in pieces:
             inside = [members[n] for n in piece if n >= first]
@@ -249,8 +250,8 @@ def _group_blocks(grouping: Grouping) -> None:
 
 
 def _group_inputs(grouping: Grouping) -> None:
-    """Put the inputs of a member with many of them into one group; the first input of the network,
-    its data, stays apart."""
+    """Group the inputs of a member with many inputs; the first input of the network, its data,
+    stays outside."""
     data = next((box for box in grouping.boxes if box.kind == "input"), None)
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
@@ -272,7 +273,7 @@ def _group_inputs(grouping: Grouping) -> None:
 
 
 def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:
-    """Members as one block; few or many stay as they are."""
+    """Make a block of the members; too few or too many members stay as they are."""
     if sum(not _is_attached(member) for member in inside) < 2 or len(inside) > MAX_LOOSE:
         return inside
     block = grouping.new("block", "block", owner)
@@ -281,8 +282,8 @@ def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> lis
 
 
 def _is_light(member: Member) -> bool:
-    """Whether a member is a light operator, or the region of one, that is grouped with its
-    neighbours in a large picture."""
+    """Whether a member is a light operator, or a region that consists of one; in a large picture
+    these are grouped with their neighbours."""
     is_small = member.kind in ("op", "chain")
     if isinstance(member, Group) and member.kind == "region":
         is_small = len(member.members) == 1
@@ -305,7 +306,7 @@ def _is_attached(member: Member) -> bool:
 
 
 def _is_heavy(member: Member) -> bool:
-    """Whether a member starts with an operator that blocks of networks start with; operators on
+    """Whether a member starts with an operator that typical network blocks start with; operators on
     weights do not count."""
     first = member
     while isinstance(first, Group):
@@ -315,13 +316,13 @@ def _is_heavy(member: Member) -> bool:
 
 
 def _signs(grouping: Grouping) -> dict[Member, Hashable]:
-    """For each box and group, what all of its kind have in common: names of operators, windows,
-    nesting and back ends, but not shapes and names of functions."""
+    """A key of each box and group, equal for equal blocks: names of operators, windows, nesting and
+    back ends, but not shapes and names of functions."""
     numbers: dict[Hashable, int] = {}
     signs: dict[Member, Hashable] = {}
     for box in grouping.boxes:
         signs[box] = (box.kind, box.title if box.kind == "op" else "", box.window)
-    for group in reversed(grouping.groups()):  # inner ones first
+    for group in reversed(grouping.groups()):  # inner groups first
         name = group.label if group.kind == "composite" else ""
         inside = tuple(signs[m] for m in group.members)
         sign = (group.kind, name, group.compiler, inside)
@@ -330,8 +331,8 @@ def _signs(grouping: Grouping) -> dict[Member, Hashable]:
 
 
 def contents(group: Group) -> str:
-    """The operators of a group in a few words: "conv2d + add + relu"."""
-    if group.kind == "repeat":  # during a pass, its blocks may differ
+    """The operators of a group in short: "conv2d + add + relu"."""
+    if group.kind == "repeat":  # in the middle of a pass, its blocks may differ
         blocks = (contents(m) if isinstance(m, Group) else m.short for m in group.members)
         return " or ".join(dict.fromkeys(blocks))
     names = []

@@ -20,8 +20,8 @@ from byoc_lab.containment.children import ChildError, run
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view.drawing.elements import Arrow, Box, Picture, PictureFrame
 
-POINTS = 72  # DOT gives widths and heights in inches
-CHAR, DETAIL_CHAR = 6.65, 5.65  # advance of a monospace character at 11 and 9.4 points
+POINTS = 72  # DOT measures widths and heights in inches
+CHAR, DETAIL_CHAR = 6.65, 5.65  # width of a monospace character at 11 and 9.4 points
 MAX_DEPTH = 12  # boxes of deeper frames are drawn in the ancestor at this depth
 
 Point = tuple[float, float]
@@ -39,7 +39,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class PictureLayout:
-    """Width and height of the drawing, a place per box and frame, a curve per arrow.
+    """Width and height of the drawing, a rectangle per box and frame, a curve per arrow.
 
     A curve is a start point followed by three control points for each cubic piece.
     """
@@ -53,9 +53,9 @@ class PictureLayout:
 
 @cache
 def find_dot() -> str | None:
-    """The path of the layout program: that of graphviz-pure, else the system's `dot`, or None.
+    """The path of the layout program: from graphviz-pure, else the system's `dot`, else None.
 
-    PATH alone is not enough: the PATH of a kernel often lacks its environment's bin folder.
+    The environment's bin folder is searched, too, because the PATH of a kernel often lacks it.
     """
     try:
         files = importlib.metadata.files("graphviz-pure") or []
@@ -103,10 +103,10 @@ def dot_source(picture: Picture) -> str:
             lines.append(f'{names[box]} [width="{w / POINTS:.3f}" height="{h / POINTS:.3f}"]\n')
         return lines
 
-    clusters: dict[PictureFrame | None, list[str]] = {}  # contents of a frame, frames included
+    clusters: dict[PictureFrame | None, list[str]] = {}  # contents of a frame, including frames
     for n, frame in reversed(list(enumerate(picture.frames))):  # inner frames before outer ones
         if homes[frame] is frame:
-            room = " " * len(frame.label)  # reserves space for the label, which `svg` draws
+            room = " " * len(frame.label)  # space for the label, which `svg` draws
             clusters.setdefault(frame.parent, []).extend(
                 (
                     f'subgraph cluster_f{n} {{\nlabel="{room}" fontname=Courier margin=9\n',
@@ -122,7 +122,8 @@ def dot_source(picture: Picture) -> str:
 
 
 def nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]:
-    """Maps each frame to the frame that its boxes are drawn in: itself unless nested too deep."""
+    """Maps each frame to the frame in which its boxes are drawn: the frame itself unless it is
+    nested too deep."""
     depth: dict[PictureFrame, int] = {}
     homes: dict[PictureFrame, PictureFrame] = {}
     for frame in frames:  # parents come first
@@ -181,7 +182,7 @@ def _read_layout(picture: Picture, data: Mapping[str, Any]) -> PictureLayout:
 
 
 def _curve(pos: str, height: float) -> tuple[Point, ...]:
-    """The points of `e,x,y x,y ...`; `e`, the tip of the arrow, becomes a last, straight piece."""
+    """The points of `e,x,y x,y ...`; the arrow tip `e` becomes a last, straight piece."""
     tip: list[Point] = []
     points: list[Point] = []
     for part in pos.split():

@@ -1,9 +1,9 @@
 """`PassFold`: the groups of all states of a pass, found once for its first and last state together.
 
-The boxes of both states are one graph, in which boxes of one name are the same. The groups that are
-found in it hold in every state, so that a box is in the same ones before and after each rewrite.
-Regions and functions are those of each state: they divide the groups that they cross. A state costs
-what its own boxes and edges cost.
+The boxes of both states form one graph, in which boxes with the same name are identified. The
+groups found in it are used in every state, so a box stays in the same groups before and after each
+rewrite. Regions and functions are found per state; they divide the groups that they cross. The cost
+per state is proportional to its boxes and edges.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from byoc_lab.lab.view.drawing.grouping import (
 from byoc_lab.lab.view.drawing.groups import MAX_LOOSE, find_groups, without_annotations
 
 FRAMES = ("region", "external", "composite", "function")
-Around = Mapping[str, Sequence[Hashable]]  # groups around a box, by its name, the outermost first
+Around = Mapping[str, Sequence[Hashable]]  # box name -> the groups around the box, outermost first
 
 
 class _Piece(NamedTuple):
-    """A group, or the part of it that is in frames which it crosses."""
+    """A group, or its part inside the frames that the group crosses."""
 
     group: Any
     frames: tuple[Hashable, ...]
 
 
-Path = tuple[Hashable, ...]  # keys of frames, and pieces of groups, the outermost first
+Path = tuple[Hashable, ...]  # keys of frames, and pieces of groups, outermost first
 
 
 class PassFold:
-    """The groups that are found in the first and the last state of a pass. `id_of`: of the nodes of
-    all its states."""
+    """The groups found in the first and the last state of a pass. `id_of`: returns the ids of the
+    nodes of all states."""
 
     def __init__(self, first: Picture, last: Picture, id_of: IdOf):
         self._id_of = id_of
-        self._around: dict[str, list[Group]] = {}  # a box, by its name
-        self._stand_ins: set[Hashable] = set()  # not drawn if a frame has the same boxes
+        self._around: dict[str, list[Group]] = {}  # box name -> the groups around the box
+        self._stand_ins: set[Hashable] = set()  # these are not drawn if a frame has the same boxes
         found, names = _joined(_State(first, id_of), _State(last, id_of))
         self._opened = found.opened
         drawn: set[Group] = set()
@@ -67,8 +67,8 @@ class PassFold:
             self._around[name] = [group for group in reversed(path) if group in drawn]
 
     def _stand_in(self, group: Group, found: Grouping) -> bool:
-        """Whether a frame of one of the two states is drawn as a group in the other state, which
-        lacks it."""
+        """Whether a frame that only one of the two states has is drawn as a group in the other
+        state."""
         outer = found.homes[group]
         repeat = outer if outer and outer.kind == "repeat" else None
         if len(list(boxes_of(group))) < 2:
@@ -109,8 +109,8 @@ class PassFold:
         return grouping
 
     def _groups_of(self, name: str, state: _State) -> list[Group]:
-        """The groups around a box. For a box of intermediate states only: the groups that all boxes
-        next to it are in, in the first state that has it."""
+        """The groups around a box. For a box that only intermediate states have: the common groups
+        of all adjacent boxes, in the first state that contains it."""
         if name not in self._around:
             beside = [self._around[n] for n in state.beside(name) if n in self._around]
             levels = takewhile(lambda level: len(set(level)) == 1, zip(*beside, strict=False))
@@ -119,13 +119,13 @@ class PassFold:
 
 
 class _State:
-    """The graph of one state. `names`: of its boxes; `around`: the keys of the frames around each,
-    by its name: a key is the same in all states."""
+    """The graph of one state. `names`: the names of its boxes; `around`: box name -> the keys of
+    the frames around the box, which are equal in all states."""
 
     def __init__(self, picture: Picture, id_of: IdOf):
         self.boxes, self.edges = without_annotations(picture)
         self.names = names_of(self.boxes, id_of)
-        self.frames: dict[Hashable, PictureFrame] = {}  # frames by their keys
+        self.frames: dict[Hashable, PictureFrame] = {}  # key -> frame
         self._id_of = id_of
         self._paths: dict[PictureFrame | None, Path] = {None: ()}
         self.around = {name: self._path(box.frame) for box, name in self.names.items()}
@@ -138,14 +138,14 @@ class _State:
             key = ident or f"{frame.kind} {frame.label}"
             if frame.number is not None:
                 key = "/".join((*map(str, outer), f"{frame.compiler} {frame.number}"))
-            while key in self.frames:  # a function that is drawn at several calls
+            while key in self.frames:  # for a function that is drawn at several calls
                 key += "+"
             self.frames[key] = frame
             self._paths[frame] = *outer, key
         return self._paths[frame]
 
     def beside(self, name: str) -> Iterable[str]:
-        """The names of the boxes that have an edge to or from a box."""
+        """The names of the boxes that share an edge with a box."""
         for edge in self.edges:
             ends = self.names[edge.source], self.names[edge.target]
             if name in ends:
@@ -153,7 +153,7 @@ class _State:
 
 
 def _joined(first: _State, last: _State) -> tuple[Grouping, dict[Box, str]]:
-    """The groups of the graph of two states together, and the names of its boxes."""
+    """The groups in the combined graph of two states, and the names of its boxes."""
     boxes = {name: box for state in (first, last) for box, name in state.names.items()}
     order = _merged(list(first.around), list(last.around))
     place = {name: n for n, name in enumerate(order)}
@@ -182,7 +182,7 @@ def _joined(first: _State, last: _State) -> tuple[Grouping, dict[Box, str]]:
 
 
 def _merged(first: list[str], last: list[str]) -> list[str]:
-    """Merge two lists in the order of the last; an element that it lacks is put before its
+    """Merge two lists in the order of the last one; each element that it lacks is put before its
     successor."""
     theirs = set(last)
     before: dict[str, list[str]] = {}
@@ -196,9 +196,9 @@ def _merged(first: list[str], last: list[str]) -> list[str]:
 
 
 def _nested(frames: Around, groups: Around, stand_ins: Collection[Hashable]) -> dict[str, Path]:
-    """Nest frames and groups around each box. A group is around a frame if it has all boxes of the
-    frame and more; frames divide the other groups. Stand-ins with the same boxes as a frame are
-    left out."""
+    """Nest frames and groups around each box. A group is placed around a frame if it contains all
+    boxes of the frame and more; other groups are divided by the frames. Stand-ins with the same
+    boxes as a frame are left out."""
     size: Counter[Hashable] = Counter()
     common: Counter[tuple[Hashable, Hashable]] = Counter()
     for name, inside in frames.items():
@@ -239,7 +239,7 @@ def _made(last: Hashable, state: _State) -> Group:
 
 
 def _outwards(box: Box, homes: Homes) -> list[Group]:
-    """The groups that a box is in, the outermost last."""
+    """The groups that contain a box, outermost last."""
     path: list[Group] = []
     group = homes[box]
     while group is not None:
@@ -252,7 +252,7 @@ def _in_order(grouping: Grouping) -> None:
     """Sort the members of each group by their last boxes: weights that are computed early are put
     next to their users."""
     place: dict[Box | Group, int] = {box: n for n, box in enumerate(grouping.boxes)}
-    for group in reversed(grouping.groups()):  # inner ones first
+    for group in reversed(grouping.groups()):  # inner groups first
         group.members.sort(key=place.__getitem__)
         place[group] = place[group.members[-1]]
         if group.kind == "inputs":

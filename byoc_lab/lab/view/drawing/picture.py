@@ -1,11 +1,11 @@
-"""Picture of Relay: the boxes, frames and arrows that a module is drawn as.
+"""The picture of a Relay module: its boxes, frames and arrows.
 
 A call of a function is drawn in place, as a frame around the body, so that a network keeps its
 shape while it is annotated, fused and partitioned. Constants, and inputs that only serve as
 weights, are folded into the box that uses them; projections and tuples are folded into the box they
 come from. `Box.exprs` lists the folded nodes, so that selecting one in the text finds its box.
-Malformed annotations are drawn as they are: an arrow that crosses the border of a region without
-a `compiler_begin` or `compiler_end` has `crossing` set.
+Malformed annotations are drawn unchanged: an arrow that crosses a region boundary without a
+`compiler_begin` or `compiler_end` has `crossing` set.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ def picture_of(
 ) -> Picture:
     """The picture of a module, function or expression.
 
-    numbers: of its regions, by begin; by default those of a module without a past. cut: for a part
-    of a module, the values of regions that it is given, each with a begin of the region.
+    numbers: the numbers of its regions, by begin annotation; by default they are computed from the
+    module alone. cut: for a part of a module, the values from regions outside the part, each with a
+    begin annotation of the region.
     """
     artist = _Artist(obj, numbers, cut or {})
     if isinstance(obj, IRModule):
-        # A function that others call is drawn at its call, others in separate frames.
+        # A function with callers is drawn at its calls, other functions in separate frames.
         drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
         for gv in sorted(
             drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)
@@ -76,9 +77,9 @@ def picture_of(
 
 
 def _unused(mod: IRModule, gv: GlobalVar) -> bool:
-    """Whether a function that no function calls cannot be called from elsewhere either: one of
-    another language that is not exported, or a region of @main (PartitionGraph adds the function,
-    and then calls it)."""
+    """Whether a function without callers cannot be called from outside either: it is a function of
+    another language that is not exported, or a region of @main (PartitionGraph adds the function
+    before it adds the call)."""
     if isinstance(mod, ForeignModule) and "global_symbol" not in mod[gv].attrs:
         return True
     return "Compiler" in mod[gv].attrs and any(other.name_hint == "main" for other in mod)
@@ -91,7 +92,7 @@ class _Scope:
     body: Expr
     frame: PictureFrame | None = None
     outer: _Scope | None = None
-    env: dict[Var, tuple[_Scope, Expr]] = field(default_factory=dict)  # parameters: the arguments
+    env: dict[Var, tuple[_Scope, Expr]] = field(default_factory=dict)  # parameter -> argument
     lets: dict[Var, Expr] = field(default_factory=dict)
     values: dict[Expr, tuple[Box, ...]] = field(default_factory=dict)
     regions: dict[Expr, PictureFrame] = field(default_factory=dict)
@@ -110,12 +111,12 @@ class _Scope:
         return scope, expr
 
     def boxes(self, expr: Expr) -> tuple[Box, ...]:
-        """The boxes that the value of `expr` comes from."""
+        """The boxes that produce the value of `expr`."""
         scope, found = self.look_up(expr)
         return scope.values.get(found, ())
 
     def region(self, expr: Expr) -> PictureFrame | None:
-        """The region of `expr` as an operand: None after the `compiler_end`."""
+        """The region of `expr` when used as an operand: None after the `compiler_end`."""
         scope, found = self.look_up(expr)
         if scope is not self or is_annotation(found, END):
             return None
@@ -194,8 +195,8 @@ class _Artist:
                     scope.regions[node] = self.region(scope, self.cut[node])
 
     def again(self, scope: _Scope, callee: Function) -> bool:
-        """Whether to draw a function at a further call: in Relax equal regions are one function,
-        and so are equal groups of fused operators."""
+        """Whether to draw a function again at a further call. In Relax, equal regions are one
+        function, and so are equal groups of fused operators."""
         frame = scope.frame
         while frame is not None and frame.expr is not callee:
             frame = frame.parent
@@ -203,7 +204,7 @@ class _Artist:
         return isinstance(self.mod, ForeignModule) and is_group and frame is None
 
     def callee(self, scope: _Scope, op: Expr) -> tuple[_Scope | None, Function | None]:
-        """The function that a call calls, with the scope of its free variables."""
+        """The callee of a call, with the scope of its free variables."""
         home, found = scope.look_up(op)
         if isinstance(found, GlobalVar) and self.mod and found.name_hint in self.mod:
             return None, self.mod[found.name_hint]
@@ -250,7 +251,7 @@ class _Artist:
                 self.arrows.append(Arrow(source, box, role, crosses))
 
     def fold(self, scope: _Scope, node: Expr) -> None:
-        """Draw a tuple, a projection or a reference as the boxes that its parts come from."""
+        """Draw a tuple, a projection or a reference as the boxes that produce its parts."""
         parts = node.parts()
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             parts = node.tuple_value.fields[node.index : node.index + 1]
@@ -278,8 +279,9 @@ class _Artist:
         return frame
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
-        """Apply TVM's rule: a node is in the region of its operands; regions of several operands
-        are merged, except by the tuple that represents the outputs of a part of a module."""
+        """Apply TVM's rule: a node belongs to the region of its operands, and regions of several
+        operands are merged. Exception: the tuple that represents the outputs of a part of a
+        module."""
         home: PictureFrame | None = None
         for operand in operands:
             region = scope.region(operand)
@@ -296,7 +298,8 @@ class _Artist:
             scope.regions[node] = home
 
     def inline(self, scope: _Scope, node: Call, home: _Scope | None, callee: Function) -> _Scope:
-        """The scope of a called function, with a frame, its parameters bound to the arguments."""
+        """The scope of a called function, with a frame and its parameters bound to the
+        arguments."""
         self.drawn.add(callee)
         self.join(scope, node, node.args)
         name = node.op.name_hint if isinstance(node.op, GlobalVar) else ""
@@ -337,7 +340,7 @@ class _Artist:
         compiled = [f for f in frames if f.compiler not in (None, "default")]
         for n, frame in enumerate(compiled):
             frame.colour = n
-        # A region that has only projections and constants has no box, and so no frame.
+        # A region with only projections and constants has no box, and so no frame.
         regions = {
             f.resolve()
             for f in self.frames
@@ -349,7 +352,7 @@ class _Artist:
 def _callee_name(node: Call) -> str:
     op = node.op
     if isinstance(op, ForeignOp) and node.args and isinstance(node.args[0], GlobalVar):
-        return f"@{node.args[0].name_hint}"  # code that an operator calls
+        return f"@{node.args[0].name_hint}"  # generated code that an operator calls
     if isinstance(op, Op):
         return op.name
     if isinstance(op, GlobalVar):
@@ -358,7 +361,7 @@ def _callee_name(node: Call) -> str:
 
 
 def _shape(node: Expr) -> str:
-    """The shape of a value in a few characters; empty if it has no type."""
+    """The shape of a value as a short text; empty if it has no type."""
     ty: Type | None = node.checked_type if node.is_typed else None
     if ty is None and isinstance(node, Var):
         ty = node.type_annotation

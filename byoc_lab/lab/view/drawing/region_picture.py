@@ -1,6 +1,7 @@
 """Picture of the graph of a compiled region (native/README.md): one box per operation.
 
-Operations that are fused into another one share its box; constants are folded into their user.
+An operation that is fused into another operation shares its box; constants are folded into their
+user.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from byoc_lab.lab.view.drawing.elements import Arrow, Box, Picture, PictureFrame
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # the number of operands with a bias
+BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # the number of operands including a bias
 
 
 def region_picture(graph: Mapping[str, Any]) -> Picture:
@@ -44,7 +45,8 @@ def region_picture(graph: Mapping[str, Any]) -> Picture:
 
 
 def _title(op: Mapping[str, Any]) -> str:
-    """The title, such as "conv2d + bias + relu"; eltwise and binary have their algorithm's name."""
+    """The title, such as "conv2d + bias + relu"; eltwise and binary operations are named by their
+    algorithm."""
     kind, attrs = op["kind"], op.get("attrs", {})
     name = attrs.get("alg", kind) if kind in ("eltwise", "binary") else kind
     biased = any(kind.startswith(k) and len(op["inputs"]) == n for k, n in BIASED.items())

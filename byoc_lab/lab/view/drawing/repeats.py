@@ -1,8 +1,8 @@
 """`repeats`: runs of equal blocks in a dataflow graph, such as the residual blocks of ResNet.
 
-The graph is cut wherever a single value crosses from the earlier units to the later ones. The
-pieces between the cuts are compared; equal ones that follow each other, one by one or in groups of
-up to MAX_PERIOD, are a run. Cost is linear in the units.
+The graph is cut wherever a single value leads from the earlier units to the later ones. The pieces
+between the cuts are compared; consecutive equal pieces, or consecutive equal groups of up to
+MAX_PERIOD pieces, form a run. The cost is linear in the number of units.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
-MIN_TIMES = 3  # fewer equal blocks are drawn one by one
+MIN_TIMES = 3  # with fewer, equal blocks are drawn one by one
 MAX_PERIOD = 12
 
 
@@ -18,7 +18,8 @@ MAX_PERIOD = 12
 class Unit:
     """A box or group to compare.
 
-    attached: an input or the like, which belongs to its user. heavy: a block had better begin here.
+    attached: whether it belongs to its user, such as an input. heavy: whether a block should
+    preferably start here.
     """
 
     sign: Hashable
@@ -56,7 +57,7 @@ def repeats(
 
 
 def pieces_of(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list[list[int]]:
-    """The units between the cuts, in order, attached ones with their first user."""
+    """The units between the cuts, in order; attached units are listed with their first user."""
     first_use: dict[int, int] = {}
     last_use: dict[int, int] = {}
     for source, target in edges:
@@ -67,7 +68,7 @@ def pieces_of(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list
     for n, unit in enumerate(units):
         if unit.attached and n in first_use:
             attached.setdefault(first_use[n], []).append(n)
-    reach = -1  # the last use of any unit before this one
+    reach = -1  # the last user of any earlier unit
     for n, unit in enumerate(units):
         if unit.attached and n in first_use:
             continue
@@ -79,7 +80,7 @@ def pieces_of(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list
 
 
 def _sign(piece: list[int], units: Sequence[Unit], fed: dict[int, list[int]]) -> Hashable:
-    """A key that is equal for equal pieces: their units, and the edges inside."""
+    """A key that is equal for equal pieces, from their units and the edges inside."""
     at = {n: k for k, n in enumerate(piece)}
     return tuple(
         (units[n].sign, tuple(at.get(source, -1) for source in fed.get(n, ()))) for n in piece
@@ -92,8 +93,8 @@ def _numbered(signs: Sequence[Hashable]) -> list[int]:
 
 
 def _longest(signs: Sequence[int], start: int) -> tuple[int, int, int]:
-    """The period and the number of repetitions that cover most pieces from `start`, and the number
-    of pieces by which the same repetitions could begin later."""
+    """The period and the number of repetitions that cover the most pieces from `start`, and by how
+    many pieces the run could start later with equally many repetitions."""
     best = (1, 1, 0)
     for period in range(1, MAX_PERIOD + 1):
         end = start + period

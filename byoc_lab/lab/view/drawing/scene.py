@@ -1,6 +1,7 @@
 """`scene_of`: a picture as plain data for the browser, which folds it, lays it out and draws it.
 
-Ids of boxes and groups come from ids of nodes, so they stay from stage to stage as nodes do.
+Ids of boxes and groups are derived from ids of nodes, so like these they persist from stage to
+stage.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops, type_bytes
 from byoc_lab.relay.ir.expr import Call, Op
 
-WIDTH = 30  # characters of a line in a box
-LABEL = 48  # characters of the name of an open group
-MAX_TEXT_LINES = 3  # maximum for the content of a folded group
+WIDTH = 30  # maximum of characters per line in a box
+LABEL = 48  # maximum of characters in the name of an open group
+MAX_TEXT_LINES = 3  # maximum of lines for the content of a folded group
 COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
 OTHER_COLOURS = 4
 
 Cost = tuple[int | None, int | None]
-"""Floating-point operations of an operator, and the bytes of its operands and its result; None
-where they are not known."""
+"""Floating-point operations of an operator, and the bytes of its operands and its result; None if
+they are not known."""
 
-# Bidirectional marks would show a name in another order; they are escaped.
+# Bidirectional control characters would reorder the characters of a name, so they are escaped.
 _TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
@@ -47,7 +48,7 @@ def colour_of(compiler: str | None) -> int | None:
 
 def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) -> Scene:
     """The scene of a picture. `id_of` returns the id of a node, or None to leave it out; grouping:
-    the groups of the picture, which are found if they are not given."""
+    the groups of the picture, computed if they are not given."""
     grouping = grouped(picture) if grouping is None else grouping
     groups = grouping.groups()
     place = {group: n for n, group in enumerate(groups)}
@@ -64,7 +65,7 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
         around = grouping.homes[group]
         home_place = place[around] if around is not None else -1
         name = group.name or f"{group.kind}:{names[last]}"
-        if group.kind == "section" and not group.name:  # the third line stays, whatever it contains
+        if group.kind == "section" and not group.name:  # the third line is never shortened
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
         drawn.append(_group(grouping, group, name, home_place, id_of))
 
@@ -128,7 +129,7 @@ def _group(grouping: Grouping, group: Group, name: str, home: int, id_of: IdOf) 
 
 
 def _text_of(group: Group) -> tuple[str, ...]:
-    """The text of a group that is drawn as one box: its content, and its name."""
+    """The text of a group that is drawn as one box: its content and its name."""
     if group.kind == "weights":
         count = sum(box.kind == "op" for box in boxes_of(group))
         return counted(count, "operator"), "on weights alone"
@@ -147,7 +148,7 @@ def _text_of(group: Group) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _wrapped(text: str) -> tuple[str, ...]:
-    """A text in as many lines as a group may have."""
+    """A text wrapped to as many lines as a group may have."""
     lines = textwrap.wrap(text, WIDTH)
     if len(lines) > MAX_TEXT_LINES:
         lines = [*lines[: MAX_TEXT_LINES - 1], _ends(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
@@ -155,7 +156,7 @@ def _wrapped(text: str) -> tuple[str, ...]:
 
 
 def _ends(names: str) -> str:
-    """The first of the names "add + relu + ..." that have room, and the last one."""
+    """The first names of "add + relu + ..." that fit, and the last name."""
     *others, last = names.split(" + ")
     first: list[str] = []
     while len(" + ".join([*first, *others[:1], "…", last])) <= WIDTH and others:
@@ -165,13 +166,13 @@ def _ends(names: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _lines(*texts: str) -> tuple[str, ...]:
-    """The lines of a box; boxes of the same text share them."""
+    """The lines of a box; boxes with equal text share them."""
     return tuple(_cut(text) for text in texts if text)
 
 
 @lru_cache(maxsize=4096)
 def _cut(text: str, width: int = WIDTH) -> str:
-    """A text shortened in the middle, the least informative part of a name."""
+    """A text shortened in the middle, which is the least informative part of a name."""
     text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
     if len(text) <= width:
         return text

@@ -10,13 +10,13 @@ from itertools import accumulate, pairwise
 
 from byoc_lab.lab.view.drawing.grouping import Group, Grouping, Member
 
-MAX_MEMBERS = 150  # that are drawn one by one
+MAX_MEMBERS = 150  # maximum of members that are drawn one by one
 MIN_SIZE = 10  # members of a section
-SECTIONS = 50  # maximum per group; with more members, sections are longer
+SECTIONS = 50  # maximum of sections per group; with more members, sections are longer
 
 
 def make_sections(grouping: Grouping) -> None:
-    """Divide the members of every large group, and those outside of groups, into sections."""
+    """Divide the members of every large group, and the members outside of groups, into sections."""
     todo: list[Group | None] = [None, *grouping.groups()]
     while todo:
         owner = todo.pop()
@@ -35,7 +35,7 @@ def make_sections(grouping: Grouping) -> None:
 
 
 def _cuts(members: list[Member], grouping: Grouping) -> list[int]:
-    """The positions at which the sections begin, and the end of the last one."""
+    """The positions at which the sections begin, and the end of the last section."""
     changes = [0] * (len(members) + 1)
     for ends in grouping.edges_between(members):
         changes[min(ends) + 1] += 1

@@ -16,7 +16,7 @@ from byoc_lab.lab.view.drawing.layout import PictureLayout, Rectangle
 COLOURS = 6  # a colour-blind-safe set (Okabe and Ito, 2008), in graph.css
 PAD = 6.0
 
-# One pattern per colour, drawn in the colour of the region: lines in various directions, and dots.
+# One pattern per region colour, drawn in that colour: lines in various directions, and dots.
 _PATTERNS = (
     '<path d="M-1 9L9-1M-1 1L1-1M7 9L9 7"/>',
     '<circle cx="2" cy="2" r=".9"/><circle cx="6" cy="6" r=".9"/>',
@@ -51,7 +51,8 @@ def svg_of(picture: Picture, layout: PictureLayout, style: str) -> str:
             if arrow.crossing
             else f'<path class="{classes}" d="{path}"/>'
         )
-    for frame in picture.frames:  # frames after the arrows, which would cross them out
+    # labels of frames after the arrows, because arrows would cross them out
+    for frame in picture.frames:
         if frame in layout.frames:
             parts.append(_label(frame, layout.frames[frame]))
     for box in picture.boxes:
@@ -118,7 +119,7 @@ def _box(box: Box, at: Rectangle) -> str:
 
 
 def _fit(label: str, room: int) -> str:
-    """A label shortened in the middle, the least informative part of a name."""
+    """A label shortened in the middle, which is the least informative part of a name."""
     if len(label) <= room or room < 8:
         return label if len(label) <= room else label[: max(room, 1)]
     head = room // 3

@@ -1,4 +1,4 @@
-"""The matplotlib figures of objects: `figure(obj)` draws the one of its kind."""
+"""The matplotlib figures of objects: `figure(obj)` draws the figure for the kind of object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def figure(obj: Any, theme: str = "light") -> Figure:
     """The figure of a report, a bisection, a coverage or cards; theme: "light" or "dark".
 
-    Raises ArgumentError for another object, and UnknownNameError for another theme.
+    Raises ArgumentError for other objects, and UnknownNameError for an unknown theme.
     """
     with themed(theme) as colours:
         if isinstance(obj, Report):

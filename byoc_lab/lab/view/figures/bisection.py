@@ -1,4 +1,4 @@
-"""The figure of a bisection: error against tolerance of each comparison, in order."""
+"""The figure of a bisection: error and tolerance of each comparison, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS = 40
-"""What is drawn at most: all stages, and of the kernels those with the largest errors."""
+"""Maximum number of bars: all stages, then the kernels with the largest errors."""
 
 
 def figure(found: Bisection, theme: Theme) -> Figure:

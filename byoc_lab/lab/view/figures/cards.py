@@ -1,4 +1,4 @@
-"""The figure of cards: the time of each region, and its rate beside that of a matrix product."""
+"""The figure of cards: the time of each region, and its rate compared with a matrix product."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST = 42
-"""Characters of a name."""
+"""Maximum of characters in a name."""
 REGIONS = 20
-"""The slowest regions that are drawn."""
+"""Maximum number of regions; the slowest are drawn."""
 
 
 def figure(found: Cards, theme: Theme) -> Figure:
@@ -36,7 +36,7 @@ def figure(found: Cards, theme: Theme) -> Figure:
 
 
 def _draw_rates(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
-    """A bar for the rate, and an outlined one for a large matrix product."""
+    """A bar for the rate of each region, and an outlined bar for a large matrix product."""
     for row, card in enumerate(cards):
         rate = card.gflops
         if rate is None:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST = 42
-"""Characters of a name."""
+"""Maximum of characters in a name."""
 HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
-"""The largest regions that are drawn."""
+"""Maximum number of regions; the largest are drawn."""
 ROWS = 8
-"""The rows for which there is room at least, so that a single region is not a block."""
+"""Minimum number of rows with space, so that the bar of a single region is not too thick."""
 
 
 def figure(found: Sequence[Coverage], theme: Theme) -> Figure:
@@ -38,7 +38,7 @@ def figure(found: Sequence[Coverage], theme: Theme) -> Figure:
 
 
 def _draw_shares(axes: Axes, found: Sequence[Coverage], theme: Theme) -> None:
-    """For each back end a bar of its floating-point operations and one of its operators."""
+    """For each back end, a bar of its floating-point operations and a bar of its operators."""
     causes = list(dict.fromkeys(g.cause for c in found for g in c.host))
     labelled: set[str] = set()
     for c in found:
@@ -77,7 +77,7 @@ def _bar(
 
 
 def _draw_regions(axes: Axes, coverage: Coverage, theme: Theme) -> None:
-    """The largest regions by floating-point operations; unknown numbers are 0 long."""
+    """The largest regions by floating-point operations; a bar of unknown size has length 0."""
     largest = sorted(coverage.regions, key=lambda r: -(r.flops or 0))[:REGIONS]
     names = short_names([f"@{c_text(r.symbol)}" for r in largest], LONGEST)
     labels = [f"{name} ({r.operators})" for name, r in zip(names, largest, strict=True)]

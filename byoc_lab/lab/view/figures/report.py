@@ -1,4 +1,4 @@
-"""Figures of a report: error against tolerance, its distribution, and a map of the errors."""
+"""Figures of a report: errors and tolerances, the distribution of the errors, and a map of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SMALLEST = 1e-6  # smallest share of the tolerance; smaller ones, zero included, are drawn there
-LONGEST = 42  # characters of a name
+SMALLEST = 1e-6  # smallest drawn share of the tolerance; smaller shares and zero are drawn there
+LONGEST = 42  # maximum of characters in a name
 
 
 def figure(report: Report, theme: Theme) -> Figure:
@@ -37,7 +37,7 @@ def figure(report: Report, theme: Theme) -> Figure:
 
 
 def draw_shares(axes: Axes, found: Sequence[tuple[str, float, bool]], theme: Theme) -> None:
-    """A bar for the share of its tolerance that each error is: (name, share, whether it is ok)."""
+    """Bars for errors divided by their tolerances: (name, share, whether it is ok)."""
     shares = np.clip([share for _, share, _ in found], SMALLEST, 1e6)
     bars = axes.barh(range(len(found)), shares, left=0, log=True)
     for bar, (_, share, ok) in zip(bars, found, strict=True):

@@ -1,6 +1,7 @@
-"""The themes of figures: colours and sizes that read well on a projector.
+"""The themes of figures: colours and sizes that are readable on a projector.
 
-A figure takes the colours of its text and axes when it is made, so it is made inside `themed`.
+A figure takes the colours of its text and axes when it is created, so it must be created inside
+`themed`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from byoc_lab.errors import UnknownNameError
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours. good, wrong, rest, causes: of bars, which differ in hatches, too."""
+    """Colours. good, wrong, rest, causes: colours of bars; bars also differ in hatches."""
 
     paper: str
     ink: str
@@ -39,7 +40,7 @@ THEMES = {
 
 
 def number(value: float) -> str:
-    """A number beside a bar, with three digits or all of its integer part: "0.188", "1,146"."""
+    """The number beside a bar, with three digits or its whole integer part: "0.188", "1,146"."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

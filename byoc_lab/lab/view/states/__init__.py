@@ -1,1 +1,1 @@
-"""The states that the browser draws, as plain data, and their construction."""
+"""Builds the states that the browser draws, as plain data."""

@@ -11,11 +11,11 @@ from byoc_lab import passes
 from byoc_lab.lab.linting.discovery import rule_names
 from byoc_lab.lab.linting.pages import page
 
-MAX_SOURCE = 8000  # characters; the rest is in the file that is named
+MAX_SOURCE = 8000  # maximum of characters; the named file has the rest
 
 
 def about(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """{name: {page, source}} of the codes of rules and the names of passes among `names`."""
+    """{name: {page, source}} for the rule codes and pass names among `names`."""
     return {name: found for name in dict.fromkeys(names) if (found := _about(name))}
 
 
@@ -33,7 +33,7 @@ def _about(name: str) -> dict[str, str]:
 def _source(cls: type) -> str:
     try:
         text = inspect.getsource(cls)
-    except OSError:  # defined in a notebook that is not there any more
+    except OSError:  # defined in a notebook that no longer exists
         return ""
     cut = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]}\n…"
     return f"# {cls.__module__.replace('.', '/')}.py\n\n{cut}"

@@ -12,7 +12,7 @@ from byoc_lab.lab.view.messages import Outcome
 from byoc_lab.relay.ir.expr import Expr
 
 SIGNS = {"failed": "✖", "skipped": "⤼", "changed": "●", "unchanged": "○"}
-MAX_CAUSE = 140  # characters of the cause of an error
+MAX_CAUSE = 140  # maximum of characters of an error's cause
 
 
 def opening(trace: Trace) -> int:
@@ -24,12 +24,12 @@ def opening(trace: Trace) -> int:
 
 
 def outcome(word: str) -> Outcome:
-    """An outcome with its sign; kind: the word as the style sheet knows it."""
+    """An outcome with its sign; kind: the word that the style sheet uses."""
     return {"sign": SIGNS[word], "word": word, "kind": word}
 
 
 def outcome_text(stage: Stage) -> str:
-    """The outcome of a stage: its sign and the word."""
+    """The outcome of a stage: its sign and its word."""
     return f"{SIGNS[stage.outcome]} {stage.outcome}"
 
 
@@ -45,8 +45,8 @@ def seconds_text(seconds: float | None) -> str:
 def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:
     """Describe a stage in one sentence.
 
-    summary: of its changes, where they are known. opens: whether the trace opens at it, which the
-    sentence then explains.
+    summary: the summary of its changes, if known. opens: whether the trace opens at this stage; the
+    sentence then says why.
     """
     if stage.error is not None:
         first = "The pipeline stops here: " if opens else ""
@@ -73,8 +73,8 @@ def cause_of(error: Exception) -> str:
 def explained_by(error: Exception, findings: Sequence[Finding]) -> int | None:
     """The position of the finding that explains an error; None without such a finding.
 
-    It is one of the rules that the error message names, or one at the error's own node, or the
-    first error.
+    Prefers a finding of a rule named in the error message, then a finding at the error's node, then
+    the first error.
     """
     rules = {rule for meaning in decode(error) for rule in meaning.rules}
     node = getattr(error, "node", None)

@@ -1,11 +1,11 @@
 """The state (`messages.State`) of two traces side by side.
 
-It is that of a trace whose stages are the pairs of the comparison: `before` is the module of the
-first trace, `after` that of the second; `replaced` has the ids of the nodes that are in both
-modules and are not the same.
+It is the state of a trace whose stages are the pairs of the comparison: `before` is the module of
+the first trace, `after` the module of the second; `replaced` has the ids of corresponding nodes
+that differ.
 
-In each pair, a node of the second module has the id of its partner in the first; no other node of
-the second has an id of the first.
+In each pair, a node of the second module has the id of its partner in the first module; nodes
+without partners have new ids.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 SAME: Outcome = {**outcome("unchanged"), "word": "same"}
 DIFFERS: Outcome = {**outcome("changed"), "word": "differs"}
 DIFFERS_FIRST: Outcome = {"sign": "◆", "word": "differs first here", "kind": "first"}
-OF_THE_NODE = ("attribute", "constant", "operands", "type")  # changes that keep the node's place
+# changes of a node that stays in its position
+OF_THE_NODE = ("attribute", "constant", "operands", "type")
 
 
 def comparison_state(comparison: Comparison) -> State:
@@ -51,7 +52,7 @@ class _Sides:
         self.ids = Ids()
         self.builders = Builder(self.ids), Builder(self.ids)
         self.builders[1].modules = self.builders[0].modules
-        self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # shared by pairs of equal modules
+        self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # modules shared by equal pairs
         titles = comparison.titles
         if titles[0] == titles[1]:
             titles = "the first", "the second"
@@ -94,7 +95,7 @@ class _Sides:
         return made
 
     def modules(self, pair: StagePair) -> tuple[int, int, list[Any]]:
-        """The positions of the modules of a pair, and the hunks between them."""
+        """The positions of the modules of a pair, and the hunks of their diff."""
         first, second, delta = pair.first_module, pair.second_module, pair.diff()
         left, right = self.builders
         if self.ids.share(pair.partners, _nodes(first), _nodes(second)):
@@ -108,7 +109,7 @@ class _Sides:
         return self.made[delta]
 
     def follow(self, side: int, stage: Stage) -> None:
-        """Give the nodes of a stage's result their ids, and take its findings."""
+        """Give the nodes of a stage's result their ids, and record its findings."""
         builder = self.builders[side]
         builder.number(stage)
         self.findings[side] = stage.findings_after
@@ -120,7 +121,7 @@ class _Sides:
             builder.pair(stage.diff())
 
     def caption(self, pair: StagePair) -> str:
-        """Describe in sentences the differences after a stage."""
+        """Describe the differences after a stage in sentences."""
         names, first = self.names, pair is self.comparison.first_difference
         said = ["The first difference."] if first else []
         for side, stage in (("first", pair.first), ("second", pair.second)):
@@ -131,7 +132,7 @@ class _Sides:
         if not pair.differs:
             return " ".join([*said, "The two modules are the same."])
         found = pair.summary
-        if pair.moved:  # the changes of the graphs that come with it are in the list
+        if pair.moved:  # the list shows the changes of the graphs that go with it
             found = (
                 f"{moves_text(pair.moved)}; {counted(len(pair.diff().changes), 'change')} in all"
             )

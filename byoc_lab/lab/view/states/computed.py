@@ -1,4 +1,4 @@
-"""The expressions that folded constants come from: "gamma and moving_var of nn.batch_norm %1:
+"""The expressions from which constants were folded: "gamma and moving_var of nn.batch_norm %1:
 multiply(...)"."""
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.visit import post_order_new
 
-MAX_DEPTH = 12  # depth of an expression that is shown
-MAX_LENGTH = 400  # characters of it
-Sources = dict[str, list[str]]  # an operator: its operands
+MAX_DEPTH = 12  # maximum depth of a shown expression
+MAX_LENGTH = 400  # maximum of characters of a shown expression
+Sources = dict[str, list[str]]  # operator -> its operands
 
 
 class Computed:
     """The constants of a trace's stages that passes computed.
 
-    first: the module before the first stage, whose operators give constants their names.
+    first: the module before the first stage; constants are named by its operators.
     """
 
     def __init__(self, first: IRModule, ids: Ids):
@@ -42,8 +42,8 @@ class Computed:
 
     @cached_property
     def _roles(self) -> dict[str, tuple[str, str]]:
-        """For each constant with an id: the first operand that it is, by name, and the operator.
-        Numbers that the text shows inline have none."""
+        """For each constant with an id: the operand name and the operator of its first use. Numbers
+        that the text shows inline are left out."""
         found: dict[str, tuple[str, str]] = {}
         for line in text_lines(self.first):
             call = line.node
@@ -64,7 +64,8 @@ class Computed:
             is_made = isinstance(node, Constant) and provenance.rule(node)
             if not is_made or ident is None or not origins or isinstance(origins[0], Constant):
                 continue
-            if not self._is_constant(origins[0]):  # a number that a rule put in, as an epsilon
+            # a number that a rewrite rule inserted, such as an epsilon
+            if not self._is_constant(origins[0]):
                 continue
             sources: Sources = {}
             text = self._expression(origins[0], sources, 0, {})
@@ -74,15 +75,15 @@ class Computed:
         return found
 
     def _is_constant(self, root: Expr) -> bool:
-        """Whether a node is computed from constants alone."""
+        """Whether a node is computed only from constants."""
         for node in post_order_new(root, self._constants, None):
             parts = (self._constants[part] for part in node.parts())
             self._constants[node] = not isinstance(node, Var) and all(parts)
         return self._constants[root]
 
     def _expression(self, node: Expr, sources: Sources, depth: int, known: dict[Expr, str]) -> str:
-        """The text of a node that is computed from constants. The constants are added to `sources`,
-        and the text to `known`, so that a shared node is written once."""
+        """The text of a node that is computed from constants. Adds the constants to `sources`, and
+        the text to `known`, so that a shared node is written once."""
         if node not in known:
             known[node] = self._written(node, sources, depth, known)
         return known[node]

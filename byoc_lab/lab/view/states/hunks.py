@@ -1,4 +1,4 @@
-"""The text of a state: the lines of a module, and the rows of a diff as hunks."""
+"""The text in a state: the lines of a module, and the rows of a diff as hunks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
 
 
 def constants_on(line: Line) -> list[tuple[str, Constant]]:
-    """The constants on a line that have a name there; scalars may be written as numbers."""
+    """The constants that a line refers to by name; scalars may be written as numbers."""
     names = _META.findall(line.text)
     if not names or line.node is None:
         return []
@@ -35,7 +35,7 @@ def constants_on(line: Line) -> list[tuple[str, Constant]]:
 
 
 def with_types(side: Side, untyped: list[Line]) -> list[Line]:
-    """The lines of a diff, which have no type comments, replaced by the same lines with types."""
+    """Replaces the lines of a diff, which have no type comments, by the same lines with types."""
     typed: dict[str | None, list[Line]] = {}
     for line in side.lines(show_types=True):
         if line.text.strip():
@@ -56,7 +56,7 @@ def lines_and_hunks(delta: Diff) -> tuple[list[Line], list[Line], list[list[Any]
 
 
 def hunks_of(rows: Iterable[Row]) -> list[list[Any]]:
-    """Rows as runs of one kind: [sign, first line before, first line after, count]."""
+    """Rows as runs of the same kind: [sign, first line before, first line after, count]."""
     hunks: list[list[Any]] = []
     b = a = 0
     for row in rows:
@@ -71,8 +71,8 @@ def hunks_of(rows: Iterable[Row]) -> list[list[Any]]:
 
 
 def _is_renamed(row: Row) -> bool:
-    """Whether a row is the first line of a function that has another name now; the lines that call
-    it count as unchanged."""
+    """Whether a row is the first line of a renamed function; the lines that call it count as
+    unchanged."""
     if row.kind != "same" or row.before is None or row.after is None:
         return False
     old, new = (_DEFINED.match(line.text) for line in (row.before, row.after))

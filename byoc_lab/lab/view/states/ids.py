@@ -1,4 +1,4 @@
-"""`Ids`: the ids of nodes in what the browser draws. A node keeps its id from stage to stage."""
+"""`Ids`: the ids of nodes in the browser. A node keeps its id from stage to stage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 
-BOXLESS = (Constant, Tuple, TupleGetItem)  # drawn inside the boxes of others
+BOXLESS = (Constant, Tuple, TupleGetItem)  # drawn inside the boxes of other nodes
 
 
 class Ids:
@@ -30,10 +30,10 @@ class Ids:
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
         self._made = 0
-        self._roots: set[Provenance] = set()  # provenances of rounds whose nodes have ids
+        self._roots: set[Provenance] = set()  # provenances of the rounds whose nodes have ids
 
     def copy(self) -> Ids:
-        """The same ids; those that are added to one of the two are not in the other."""
+        """A copy of the ids; later additions to one do not affect the other."""
         made = Ids()
         made._ids, made._made, made._roots = dict(self._ids), self._made, set(self._roots)
         return made
@@ -53,18 +53,19 @@ class Ids:
         return self._ids[key]
 
     def drawn(self, node: Expr) -> str | None:
-        """The id of a node in the graph; None for a constant, which the text has inside lines."""
+        """The id of a node in the graph; None for a constant, which is shown only inside text
+        lines."""
         return None if isinstance(node, Constant) else self.get(node)
 
     def inherit(self, node: Expr, ancestor: Expr) -> None:
         self._ids.setdefault(self._key(node), self.of(ancestor))
 
     def follow(self, provenance: Provenance) -> set[str]:
-        """Give the nodes of a result the ids of the nodes whose places they have; returns the ids
-        of those that replaced a node.
+        """Give the nodes of a result the ids of the nodes in the same position; returns the ids of
+        nodes that replaced a node.
 
-        The others are the node of the input that has the id. Where several nodes have the place of
-        one, the first keeps its id.
+        All other nodes are the input node with the same id. If several nodes have the position of
+        one node, the first keeps its id.
         """
         used: set[str] = set()
         replaced: set[str] = set()
@@ -85,13 +86,14 @@ class Ids:
         return replaced
 
     def follow_root(self, root: Provenance) -> None:
-        """Give ids to the nodes of a round's root, once; events refer to its nodes."""
+        """Give ids to the nodes of a round's root, once, because events refer to them."""
         if root not in self._roots:
             self._roots.add(root)
             self.follow(root)
 
     def follow_part(self, part: Neighbourhood) -> set[str]:
-        """The same for the part around a rewrite; the nodes of its round's root have their ids."""
+        """As `follow_root`, for the part around a rewrite; the nodes of its round's root already
+        have ids."""
         used: set[str] = set()
         replaced: set[str] = set()
         created: list[tuple[Expr, Expr]] = []
@@ -115,12 +117,12 @@ class Ids:
     def marked(
         self, event: Event, replaced: set[str], before: IRModule, after: IRModule
     ) -> set[str]:
-        """The ids of the nodes that show a rewrite: the replacements and the functions that these
-        call, the result of a replaced function, and annotations that a rewrite changed. Constants,
-        tuples, projections and removed annotations have no boxes: their users are marked instead,
-        or they themselves if they have no users.
+        """The ids of the nodes to mark for a rewrite: the replacements and the functions that they
+        call, the result of a replaced function, and annotations that the rewrite changed.
+        Constants, tuples, projections and removed annotations have no boxes, so their users are
+        marked instead; without users, they are marked themselves.
 
-        replaced: what `follow` says of the states before and after the rewrite.
+        replaced: the result of `follow` for the states before and after the rewrite.
         """
         made = {node for node in nodes_of(after) if self.get(node) in replaced}
         if any(not isinstance(skip_annotations(node), BOXLESS) for node in made):
@@ -131,7 +133,7 @@ class Ids:
             drawn = (*map(skip_annotations, (*made, *ends)), *called)
             return replaced.union(*map(self._shown, drawn))
         if not made and not is_annotation(event.before):
-            if isinstance(event.after, GlobalVar):  # a function was renamed
+            if isinstance(event.after, GlobalVar):  # the rewrite renamed a function
                 return self._shown(after.functions.get(event.after))
             return self._shown(event.after)
         gone = self._shown(event.before)
@@ -150,8 +152,8 @@ class Ids:
     def share(
         self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]
     ) -> bool:
-        """Give the nodes of a second module the ids of their partners in a first one, and the
-        others ids that the first one does not have. Returns whether an id changed.
+        """Give the nodes of the second module the ids of their partners in the first, and all other
+        nodes ids that the first module does not use. Returns whether an id changed.
 
         Nodes that are in both modules keep their ids.
         """
@@ -170,14 +172,14 @@ class Ids:
         return changed
 
     def _assign(self, node: Expr, ident: str, used: set[str]) -> str:
-        if not isinstance(node, Var):  # copies of a variable share one
+        if not isinstance(node, Var):  # copies of a variable share one id
             ident = self._new() if ident in used else ident
             used.add(ident)
         return self._ids.setdefault(self._key(node), ident)
 
     def _shown(self, node: Expr | None) -> set[str]:
-        """The ids of a node: its id, and for a call of a composite also that of the function, which
-        is drawn in its place."""
+        """The ids of a node: its own id and, for a call of a composite, the id of the function,
+        which is drawn in its place."""
         function = node.op if isinstance(node, Call) and isinstance(node.op, Function) else None
         return {ident for each in (node, function) if (ident := self.get(each)) is not None}
 
@@ -187,7 +189,7 @@ class Ids:
 
 
 def _replaced_by(node: Expr, provenance: Provenance) -> Expr | None:
-    """The node of the input that a created node took the place of."""
+    """The input node that a created node replaced."""
     origins = provenance.origins(node)
     if origins and provenance.images(origins[0])[0] is node:
         return origins[0]

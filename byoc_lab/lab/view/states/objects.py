@@ -18,7 +18,7 @@ from byoc_lab.lab.view.states.state import Builder, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-# A trace never changes and is often shown and then saved, so its state is computed once.
+# Caches the state of a trace, which never changes and is often shown and then saved.
 _states: WeakKeyDictionary[Trace, tuple[State, Ids]] = WeakKeyDictionary()
 
 
@@ -45,8 +45,8 @@ def state_of(obj: Any) -> State:
 
 @without_collection()
 def state_and_ids(trace: Trace) -> tuple[State, Ids]:
-    """The state of a trace, and the ids of nodes in it. Each caller adds the ids of steps to a
-    separate copy, so that a page is the same whatever was shown before."""
+    """The state of a trace, and the ids of its nodes. Each caller adds the ids of steps to a
+    separate copy, so a page does not depend on what was shown before."""
     if trace not in _states:
         builder = Builder()
         _states[trace] = builder.trace(trace), builder.ids

@@ -1,6 +1,6 @@
-"""Overlays (`messages.Overlays`): what other functions found about the nodes of a trace.
+"""Overlays (`messages.Overlays`): results of other functions for the nodes of a trace.
 
-Operations and bytes are in the scene, since they follow from the types.
+Operations and bytes are part of the scene, because they follow from the types.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
     """The overlays of a trace, whose nodes have their ids.
 
     found: results of `explain`, `coverage` and `bisect` for the input of the trace, of `validate`
-    for its result, and cards of its build. Raises ArgumentError for anything else, or if nothing of
-    it is in the trace.
+    for its result, and cards of its build. Raises ArgumentError for anything else, or if the trace
+    contains none of its nodes.
     """
     made: Overlays = {"reasons": {}, "numbers": {}, "kernels": {}, "tables": []}
     places = Places(trace, ids)
@@ -52,8 +52,8 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
 
 
 def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
-    """Whether the trace has something that a result speaks of, if it speaks of anything."""
-    if isinstance(obj, Explanations):  # also where all of it is offloaded
+    """Whether the trace contains a node that a result describes, or the result describes none."""
+    if isinstance(obj, Explanations):  # true as well if everything is offloaded
         return any(places.ids.get(e.call) is not None for e in obj)
     rows = [row for table in tables for row in table["rows"]]
     return not rows or any(row["node"] or row["stage"] is not None for row in rows)
@@ -63,7 +63,7 @@ def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
 
 
 def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations[Any]) -> None:
-    """Add why calls are not offloaded; calls with one reason share a change."""
+    """Add the reasons why calls are not offloaded; calls with one reason share a change."""
     for group in found.groups:
         for explanation in group:
             ident = ids.get(explanation.call)
@@ -94,7 +94,7 @@ def _add_numbers(made: Overlays, name: str, most: bool, values: dict[str, float]
 
 
 def _errors(places: Places, report: Report) -> dict[str, float]:
-    """The error of each region and each operator that was checked; the largest, of several."""
+    """The error of each checked region and operator; the largest of several errors."""
     found: dict[str, float] = {}
     for comparison in (*report.regions, *report.operators):
         ident = places.compared(comparison)

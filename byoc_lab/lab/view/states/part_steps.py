@@ -20,7 +20,7 @@ from byoc_lab.relay.ir.expr import Expr, Var
 
 
 class PartSteps:
-    """The steps of one stage. `ids`: of the nodes of its input."""
+    """The steps of one stage. `ids`: the ids of the nodes of its input."""
 
     def __init__(self, stage: Stage, ids: Ids):
         self._stage = stage
@@ -28,7 +28,7 @@ class PartSteps:
         self._ids = ids
 
     def step(self, rewrite: int) -> Step | None:
-        """The step to a rewrite; None if it shows the whole module."""
+        """The step to a rewrite; None if the whole module is to be shown."""
         step = self._around.step(rewrite)
         if step is None:
             return None
@@ -52,7 +52,7 @@ class PartSteps:
         }
 
     def prepare(self) -> None:
-        """Compute once what all steps need."""
+        """Compute the data that all steps share."""
         for root in self._around.prepare():
             self._ids.follow_root(root)
 
@@ -66,7 +66,8 @@ class PartSteps:
         return {"stats": picture.stats(), "graph_note": "", "scene": scene}
 
     def _id(self, side: Neighbourhood, node: Expr) -> str | None:
-        """The id of a node in the graph; None for a placeholder for the rest of the module."""
+        """The id of a node in the graph; None for a placeholder that represents the rest of the
+        module."""
         origin = side.origins.get(node)
         shown = origin is not None and origin not in side.part.given
         return self._ids.drawn(node) if shown else None
@@ -83,4 +84,4 @@ def _name_ends(picture: Picture, part: Part) -> None:
         output = next(box for box in picture.boxes if box.kind == "output")  # @main is first
         output.title, output.detail = f"{counted(after, 'call')} after", ""
         for arrow in picture.arrows:
-            arrow.crossing &= arrow.target is not output  # the region continues beyond it
+            arrow.crossing &= arrow.target is not output  # the region continues outside the part

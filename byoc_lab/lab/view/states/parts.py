@@ -1,8 +1,8 @@
-"""The state of a trace, and the answers to what a page asks for (`messages.Asked`).
+"""The state of a trace, and the answers to requests of a page (`messages.Asked`).
 
-A small trace is sent at once (`state.py`), and a page asks for its steps alone. Of a large one the
-browser gets the outline, in which every stage is pending. The page asks for the parts of a stage
-(`messages.Part`) as for steps, the graph before the text.
+A small trace is sent at once (`state.py`), and a page requests only its steps. For a large trace
+the browser gets an outline, in which every stage is pending. The page then requests the parts of a
+stage (`messages.Part`) like steps, the graph before the text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
-MAX_NODES = 7_000  # in all modules of a trace that is sent at once
+MAX_NODES = 7_000  # maximum of lines in all modules of a trace that is sent at once
 
 
 def is_large(trace: Trace) -> bool:
-    """Whether a trace is sent in parts. It stops counting at the limit."""
+    """Whether a trace is sent in parts. Stops counting at the limit."""
     seen: set[int] = set()
     left = MAX_NODES
     for stage in trace.stages:
@@ -44,17 +44,17 @@ def is_large(trace: Trace) -> bool:
 
 
 class Parts:
-    """The state of a trace to begin with, and what a page asks for then, built when it is asked
-    for. `whole`: whether the state is complete; by default unless the trace is large."""
+    """The initial state of a trace, and the answers to later requests, built on demand. `whole`:
+    whether the initial state is complete; the default is true unless the trace is large."""
 
     def __init__(self, trace: Trace, whole: bool | None = None):
         self.trace = trace
         self.whole = not is_large(trace) if whole is None else whole
         self.builder = Builder(state_and_ids(trace)[1] if self.whole else None)
-        self._pictures: dict[int, int] = {}  # identity of a drawing: the position of its picture
+        self._pictures: dict[int, int] = {}  # drawing (by identity) -> the position of its picture
         self._stages: dict[tuple[int, str], StageSent] = {}  # stages that were built
         self._page = ""
-        self._held: set[int] = set()  # positions of the modules that the page has
+        self._held: set[int] = set()  # positions of the modules that the page has received
         self._followed = len(trace.stages) if self.whole else 0  # stages whose nodes have ids
         self._steps = Steps(trace, self.ids, self.follow)
         self.state = state_and_ids(trace)[0] if self.whole else self._outline()
@@ -64,8 +64,8 @@ class Parts:
         return self.builder.ids
 
     def answer(self, asked: Asked) -> Answer | None:
-        """The answer to a request; None if it is for what the trace does not have or the state has
-        already."""
+        """The answer to a request; None if the trace lacks the requested part or the state already
+        contains it."""
         stages, stage, rewrite = self.state["stages"], asked["stage"], asked["rewrite"]
         if not (0 <= stage < len(stages) and 0 <= rewrite <= stages[stage]["events_total"]):
             return None
@@ -102,7 +102,7 @@ class Parts:
 
     @without_collection()
     def part(self, index: int, what: str = "picture", page: str = "") -> Part:
-        """A part of a stage; `page` is the page that asks for it."""
+        """A part of a stage; `page` is the page that requests it."""
         if page != self._page and self._page:
             self._held.clear()
         self._page = page or self._page
@@ -128,8 +128,8 @@ class Parts:
             self._stages[index, "picture"] = self._picture(self.trace[index])
 
     def prepare_near(self, index: int, seconds: float) -> None:
-        """Compute the graphs of a stage, and of others, the nearest first, while one that takes
-        no longer than the last is ready in time."""
+        """Compute the graphs of a stage, then of the nearest stages, as long as a stage that takes
+        as long as the last one fits into the time."""
         now = time.monotonic()
         end, took = now + seconds, 0.0
         for n in sorted(range(len(self.trace.stages)), key=lambda n: abs(n - index)):
@@ -139,7 +139,7 @@ class Parts:
             now, took = time.monotonic(), time.monotonic() - now
 
     def _module(self, n: int, what: str) -> Module:
-        """A module as it is sent."""
+        """A module in the form in which it is sent."""
         module = self.builder.modules[n]
         if what == "picture":
             return module
@@ -175,7 +175,7 @@ class Parts:
         return self._pictures[drawing]
 
     def follow(self, index: int) -> None:
-        """Give ids to the nodes of the stages up to this one, in order."""
+        """Give ids to the nodes of all stages up to this one, in order."""
         for stage in self.trace.stages[self._followed : index + 1]:
             self.builder.number(stage)
             if not self._followed:

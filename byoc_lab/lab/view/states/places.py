@@ -1,4 +1,4 @@
-"""Ids of the nodes in a trace that stand for the regions and operators of a result."""
+"""Ids of the trace nodes that correspond to the regions and operators of a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.run.metering.cards import RegionCard
 
 
 class Places:
-    """The nodes of a trace, whose ids are known."""
+    """Finds ids among the nodes of a trace."""
 
     def __init__(self, trace: Trace, ids: Ids):
         self.trace = trace
@@ -44,8 +44,8 @@ class Places:
         return self.ids.get(self.function(symbol))
 
     def at(self, site: CallSite | None, mod: IRModule | None = None) -> str | None:
-        """The id of the call at a site of a module, by default the result of the trace; for a
-        composite, the id of its function, which is the box in the picture."""
+        """The id of the call at a call site of a module, by default the result of the trace; for a
+        composite, the id of its function, which is drawn as the box."""
         mod = self.result if mod is None else mod
         call = self._call(mod, site) if mod is not None and site is not None else None
         if call is not None and isinstance(call.op, Function):
@@ -53,7 +53,8 @@ class Places:
         return self.ids.get(call)
 
     def _call(self, mod: IRModule, site: CallSite) -> Call | None:
-        """The call of a module at a site; None if there is none, or if it calls something else."""
+        """The call of a module at a call site; None if there is none, or if it has a different
+        callee."""
         key = mod, site.function
         if key not in self._calls:
             function = function_named(mod, site.function)
@@ -63,15 +64,15 @@ class Places:
         return found if found is not None and called(found) == site.name else None
 
     def compared(self, comparison: Comparison) -> str | None:
-        """The id of the subject of a comparison: a region, or an operator of one."""
+        """The id of the subject of a comparison: a region, or an operator of a region."""
         if comparison.call_site is not None:
             return self.at(comparison.call_site)
         return self.region(comparison.name.split()[0].removeprefix("@"))
 
 
 class KernelCalls(NamedTuple):
-    """The kernels of a region. inside: the kernel, from 1, of each operator and composite. first:
-    of each kernel, the operator that it begins with."""
+    """The kernels of a region. inside: the kernel number, from 1, of each operator and composite.
+    first: for each kernel, its first operator."""
 
     inside: dict[Expr, int]
     first: list[Call]
@@ -80,9 +81,9 @@ class KernelCalls(NamedTuple):
 def kernel_calls(func: Function, card: RegionCard) -> KernelCalls:
     """The operators of a region's kernels.
 
-    Kernels have the names of the operators that they begin with, in the order of the region. A step
-    without a kernel of its own is fused into the one before it. Where the two do not agree, nothing
-    is said of any operator.
+    Kernels are named after their first operators, in the order of the region. A step without a
+    separate kernel is fused into the kernel before it. If kernels and operators do not match, the
+    result is empty.
     """
     steps = [
         node

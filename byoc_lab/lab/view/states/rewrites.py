@@ -1,8 +1,8 @@
 """Steps inside passes (`messages.Step`): the module before and after each rewrite.
 
-They are computed on demand (`Steps`): a running notebook requests one at a time, of a large module
-the graph before the text. A saved page cannot request anything, so `with_steps` adds as many steps
-as the limit on their lines allows.
+They are computed on demand (`Steps`): a running notebook requests one at a time; for a large
+module, the graph before the text. A saved page cannot request anything, so `with_steps` adds as
+many steps as the limit on their lines allows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import forget
 from byoc_lab.lab.view.states.whole_steps import WholeSteps
 
-MAX_STEP_LINES = 20_000  # in all steps of one saved page: a few seconds of work, some 200 kB
-MAX_KEPT = 4  # steps
-MAX_WITH_TEXT = 500  # nodes of a module whose step is sent at once
+# maximum of lines in all steps of one saved page: a few seconds of work, some 200 kB
+MAX_STEP_LINES = 20_000
+MAX_KEPT = 4  # number of cached steps
+MAX_WITH_TEXT = 500  # maximum of nodes in a module whose step is sent at once
 
 
 class Steps:
-    """The steps of a trace, each built when it is first requested; the last few are kept. `ids`: of
-    the nodes in the state of the trace. `follow`: gives ids to the nodes of the stages up to one
-    that lack them."""
+    """The steps of a trace, each built on its first request; the last few are cached. `ids`: the
+    ids of the nodes in the state of the trace. `follow`: gives ids to all nodes up to a stage."""
 
     def __init__(self, trace: Trace, ids: Ids, follow: Callable[[int], None] = lambda _: None):
         self._trace = trace
@@ -38,7 +38,7 @@ class Steps:
         self._wholes: dict[int, WholeSteps] = {}
 
     def prepare(self, stage: int, rewrite: int) -> None:
-        """Compute a step, and what other steps of the stage need too."""
+        """Compute a step, and the data that other steps of the stage need, too."""
         if not self._is_small(stage):
             self._follow(stage - 1)
             self._parts_of(stage).prepare()
@@ -46,7 +46,7 @@ class Steps:
 
     @without_collection()
     def step(self, stage: int, rewrite: int, what: str) -> Step:
-        """One step; `what`: "text", or "picture" for one whose text may be left for later.
+        """One step; `what`: "text", or "picture" if the text may be sent later.
 
         Raises StageIndexError.
         """
@@ -78,9 +78,8 @@ class Steps:
 
 
 def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES) -> State:
-    """A copy of a trace's state with the steps of its stages.
-
-    It has the first step of each stage, then the second of each, and so on, up to `limit` lines.
+    """A copy of a trace's state with steps: the first step of each stage, then the second of each,
+    and so on, up to `limit` lines.
     """
     stages: list[Stage] = [{**stage, "steps": []} for stage in state["stages"]]
     left, steps = limit, Steps(trace, ids)
@@ -94,7 +93,7 @@ def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES
 
 
 def _after(earlier: list[SavedStep], step: Step) -> SavedStep:
-    """A step as a page holds it after those before it."""
+    """A step in the form that a page stores after the previous steps."""
     first, second = step["modules"]
     known = bool(earlier) and earlier[-1]["modules"][1] is first
     return {**step, "modules": [None if known else first, second]}

@@ -1,4 +1,5 @@
-"""The fields of one stage of a state (`messages.State`), and the words that depend on its kind."""
+"""The fields of one stage of a state (`messages.State`), and the texts that depend on the kind of
+state."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ WORDS = {
 
 
 def lineage_of(provenance: Provenance, ids: Ids, computed: dict[str, str]) -> Lineage:
-    """The origins of the nodes of a pass's result, if they differ from the node with the same id,
-    and the rules that created nodes."""
+    """The origins of the result's nodes, unless the only origin is the node with the same id, and
+    the rules that created nodes."""
     origins: dict[str, list[str]] = {}
     rules: dict[str, str] = {}
     for node, sources in provenance.results.items():

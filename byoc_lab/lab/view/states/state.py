@@ -29,21 +29,21 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
-MAX_EVENTS = 1000  # events of one stage; the rest is only counted
-STAT_LABELS = {  # singular, plural
+MAX_EVENTS = 1000  # maximum of events of one stage; the rest is only counted
+STAT_LABELS = {  # singular and plural
     "offloaded": ["operator in a region", "operators in regions"],
     "host": ["operator on the host", "operators on the host"],
     "regions": ["region", "regions"],
     "functions": ["function", "functions"],
 }
 
-NO_LINEAGE: messages.Lineage = {"origins": {}, "rules": {}, "computed": {}}  # not reported
-Drawn = MutableMapping[Hashable, messages.Drawing]  # the graphs of modules, by their content
+NO_LINEAGE: messages.Lineage = {"origins": {}, "rules": {}, "computed": {}}
+Drawn = MutableMapping[Hashable, messages.Drawing]  # module content -> its graph
 
 
 def nested_text(stage: Stage) -> str:
-    """The names of the passes that ran inside a stage, each with its number of runs; "" for
-    none."""
+    """The names of the passes that ran inside a stage, each with its number of runs; "" if there
+    are none."""
     counts = Counter(inner.name for inner in stage.nested)
     named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
     return f"inside it ran {', '.join(named)}" if named else ""
@@ -67,8 +67,8 @@ def diff_state(diff: Diff) -> State:
 
 
 class Builder:
-    """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids; `drawn`:
-    the drawings of that state; `fold`: the groups to draw, if they are not to be computed."""
+    """Builds one state. `ids`: the ids of an earlier state, so that nodes keep their ids; `drawn`:
+    the drawings of that state; `fold`: the groups to draw; computed if not given."""
 
     def __init__(
         self, ids: Ids | None = None, drawn: Drawn | None = None, fold: PassFold | None = None
@@ -78,12 +78,13 @@ class Builder:
         self.modules: list[messages.Module] = []
         self.known: dict[Hashable, int] = {}
         self.drawn: Drawn = {} if drawn is None else drawn
-        self.replaced: dict[int, list[str]] = {}  # replaced ids, by stage
+        self.replaced: dict[int, list[str]] = {}  # stage -> ids of nodes that replaced a node
         self.lineage: dict[int, messages.Lineage] = {}  # origins and rules of a stage's nodes
-        self.followed: list[Stage] = []  # whose nodes have their ids
+        self.followed: list[Stage] = []  # stages whose nodes have ids
         self.computed: Computed | None = None  # for the trace, from its first stage on
         self.opens = 0
-        self.numbers: dict[IRModule, Numbers] = {}  # numbers of the regions of modules with a past
+        # region numbers of modules whose earlier stages are known
+        self.numbers: dict[IRModule, Numbers] = {}
 
     # ---- complete states ----------------------------------------------------------------------
 
@@ -124,7 +125,7 @@ class Builder:
     # ---- one stage ----------------------------------------------------------------------------
 
     def number(self, stage: Stage) -> None:
-        """Take the numbers of the regions of a stage from its trace, before it is drawn."""
+        """Take the region numbers of a stage from its trace, before it is drawn."""
         self.numbers[stage.before] = stage.numbering.before
         if stage.after is not None:
             self.numbers[stage.after] = stage.numbering.after
@@ -162,7 +163,7 @@ class Builder:
         return b, self.module(delta.after, after, found_after), hunks
 
     def follow(self, stage: Stage) -> list[str]:
-        """Give the nodes of a stage's result their ids; returns the ids of replacements."""
+        """Give the nodes of a stage's result their ids; returns the ids of the replacements."""
         if stage.index not in self.replaced:
             if stage.is_reported:
                 self.replaced[stage.index] = sorted(self.ids.follow(stage.provenance))
@@ -174,7 +175,7 @@ class Builder:
 
     def past(self, stage: Stage) -> messages.Lineage:
         """The origins of the nodes in the result of a stage whose rewrites were followed. Constants
-        are named by what earlier stages computed, so earlier stages come first."""
+        are named by expressions of earlier stages, so earlier stages must be handled first."""
         for earlier in self.followed[len(self.lineage) :]:
             made = NO_LINEAGE
             if earlier.is_reported:
@@ -187,7 +188,7 @@ class Builder:
         return self.lineage[stage.index]
 
     def pair(self, delta: Diff) -> None:
-        """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
+        """Give the nodes of a module the ids of their partners in a diff."""
         rows = delta.rows()
         taken = {self.ids.get(r.after.node) for r in rows if r.after and r.after.node}
         pairs = [(r.before.node, r.after.node) for r in rows if r.before and r.after]
@@ -232,7 +233,7 @@ class Builder:
     # ---- one module ---------------------------------------------------------------------------
 
     def module(self, mod: IRModule | Expr, lines: list[Line], findings: Iterable[Finding]) -> int:
-        """The position of a module in `modules`; a new module is added."""
+        """The position of a module in `modules`; adds it if it is new."""
         key = tuple((line.text, id(line.node)) for line in lines)
         if key in self.known:
             return self.known[key]
@@ -260,7 +261,7 @@ class Builder:
         return self.add(key, self._module(mod, shown, names, told))
 
     def add(self, key: Hashable, shown: messages.Module) -> int:
-        """Add a module whose lines have this key; the position that it gets."""
+        """Add a module whose lines have this key; returns its position."""
         self.known[key] = len(self.modules)
         self.modules.append(shown)
         return self.known[key]
@@ -287,8 +288,8 @@ class Builder:
         }
 
     def drawing(self, mod: IRModule | Expr) -> messages.Drawing:
-        """The fields of a module that come from its graph; nodes without an id get one. Modules of
-        the same functions share them."""
+        """The fields of a module that come from its graph; nodes without an id get one. Modules
+        with the same functions share them."""
         key = content_of(mod)
         if key not in self.drawn:
             self.drawn[key] = self._draw(mod)
@@ -329,7 +330,7 @@ class Builder:
 
 
 def _operand(finding: Finding, line: Line) -> str | None:
-    """The name on a line of the argument that a finding is about."""
+    """The name, on its line, of the argument that a finding is about."""
     if finding.argument is None or not isinstance(finding.node, Call):
         return None
     wanted = finding.node.args[finding.argument]
@@ -337,13 +338,13 @@ def _operand(finding: Finding, line: Line) -> str | None:
 
 
 def forget(kept: MutableMapping[Any, Any], most: int) -> None:
-    """Keep the newest alone."""
+    """Keep only the newest states."""
     while len(kept) > most:
         del kept[next(iter(kept))]
 
 
 def content_of(obj: IRModule | Expr) -> Hashable:
-    """A key of the drawn content of an object: equal for modules of the same functions."""
+    """A key of the drawn content of an object: equal for modules with the same functions."""
     if not isinstance(obj, IRModule) or isinstance(obj, UnparsedModule):
         return obj
     return type(obj), tuple((gv.name_hint, func) for gv, func in obj.functions.items())

@@ -51,8 +51,7 @@ def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> Row:
 
 
 def _explain(places: Places, found: Explanations[Any]) -> Table:
-    """The calls that are not offloaded, those with the most work first; one change for calls of one
-    reason."""
+    """The calls that are not offloaded, most work first; calls with one reason share one change."""
     rows = []
     for group in found.groups:
         for e in group:
@@ -71,7 +70,7 @@ def _explain(places: Places, found: Explanations[Any]) -> Table:
 
 
 def _validate(places: Places, found: Report) -> Table:
-    """The comparisons, the largest share of its tolerance first."""
+    """The comparisons, by error divided by tolerance, the largest first."""
     rows = []
     for c in sorted(found.comparisons, key=lambda c: -c.share):
         node = places.compared(c)
@@ -86,7 +85,7 @@ def _validate(places: Places, found: Report) -> Table:
 
 
 def _bisect(places: Places, found: Bisection) -> Table:
-    """The table of the compared modules and kernels: wrong ones first, by the order of stages and
+    """The compared modules and kernels: wrong ones first, then in the order of stages and
     kernels."""
     rows = []
     for c in sorted(found.checked, key=lambda c: (c.ok, 0 if c.ok else c.index or 0, -c.share)):
@@ -101,7 +100,7 @@ def _bisect(places: Places, found: Bisection) -> Table:
 
 
 def _checked_place(places: Places, found: Bisection, c: Checked) -> tuple[str | None, int | None]:
-    """The node that a row is about, and the stage that shows it."""
+    """The node that a row describes, and the stage that shows it."""
     if c.index is None:
         node = places.at(c.call_site)
         return node, places.last if node else None

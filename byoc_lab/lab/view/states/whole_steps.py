@@ -14,21 +14,21 @@ from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, Drawn, forget
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_KEPT = 4  # graphs between rewrites
+MAX_KEPT = 4  # number of cached graphs between rewrites
 
 
 class WholeSteps:
-    """The steps of one stage. `ids`: of the nodes of its input and its result."""
+    """The steps of one stage. `ids`: the ids of the nodes of its input and its result."""
 
     def __init__(self, stage: Stage, ids: Ids):
         self._stage = stage
         self._ids = ids
         self._drawn: Drawn = {}
-        # What was shown last: the module (its lines are known by their nodes), their key, as sent.
+        # The last shown module (its lines are identified by its nodes), its key, and its sent form.
         self._last: tuple[IRModule, Hashable, Module] | None = None
 
     def step(self, rewrite: int, what: str = "text") -> Step:
-        """The step to a rewrite; `what`: "picture" for one without text.
+        """The step to a rewrite; `what`: "picture" for a step without text.
 
         Raises StageIndexError for a rewrite that the stage does not have.
         """
@@ -69,7 +69,7 @@ class WholeSteps:
         """The groups of all states of the pass."""
         stage = self._stage
         last, numbers = stage.after, stage.numbering.after
-        if last is None:  # the pass failed: the module at that point
+        if last is None:  # the pass failed: the module at the failure
             side, provenance, numbers = stage.followed(len(stage.events))
             self._ids.follow(provenance)
             last = side.module
