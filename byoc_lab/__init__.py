@@ -9,15 +9,16 @@
 
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline; `Trace.save` and
 `load_trace` keep it in a file), `diff` (structural differences between two modules) and `apply`
-(makes one of the other), `compare` (two traces side by side: where they begin to differ, and what
-moved between host and regions), `lint` (malformed annotations) and `fix` (repairs them), `explain`
-(why a call is not offloaded, and what would change that), `explain_patterns` (the same of the
-entries of a pattern table), `decode` (what an error message of TVM means). Functions to run them:
-`build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference),
-`validate` (compares a build with the reference), `bisect` (finds the pass and the operator where
-the numbers changed), `coverage` (how much of a module a back end computes), `reduce` (the smallest
-module that still has a problem), `many` (these for lists of models, on any executor). `relay` is
-the language, `transform` has its passes, `backends` and `dnnl` are the back ends.
+(applies a diff to a module), `compare` (two traces side by side: their first difference, and the
+operators that moved between host and regions), `lint` (malformed annotations) and `fix` (repairs
+them), `explain` (why a call is not offloaded, and what would change that), `explain_patterns` (why
+entries of a pattern table do not match), `decode` (the meaning of a TVM error message). Functions
+to run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
+reference), `validate` (compares a build with the reference), `bisect` (finds the pass and the
+operator where the numbers changed), `coverage` (how much of a module a back end computes), `reduce`
+(the smallest module that still has a problem), `many` (these functions for lists of models, on any
+executor). `relay` is the language, `transform` has its passes, `backends` and `dnnl` are the back
+ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.

@@ -1,6 +1,6 @@
 """The command line `byoc-lab`, for terminals and CI.
 
-The commands are in `commands/`; EXIT_CODES says what each exit code means.
+The commands are in `commands/`; EXIT_CODES describes the exit codes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 WAYS_IN = """A laboratory for BYOC graph partitioning on TVM Relay.
 
 Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.export), Relay text
-(.relay), a module of today's Relax as TVMScript (.py), or what a real TVM's passes did:
+(.relay), a module of today's Relax as TVMScript (.py), or a recording of a real TVM's passes:
 
   byoc-lab trace net.onnx --html net.html    step through the pipeline of a back end
-  byoc-lab trace net.onnx --shape batch=1    give lengths that the model leaves open
+  byoc-lab trace net.onnx --shape batch=1    set unknown dimension sizes of the model
   byoc-lab explain net.onnx                  why each call is or is not offloaded
   byoc-lab lint net.relay                    what is wrong with its annotations
   byoc-lab validate net.onnx                 are the numbers right
@@ -54,7 +54,7 @@ EXIT_CODES = """exit codes:
   130  interrupted
   141  the reader of the output has ended
 
-docs/command-line.md has them for each command, with the JSON of --format json.
+docs/command-line.md describes them for each command, and the JSON of --format json.
 """
 
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """As argparse, which ignores that a disk is full."""
+        """As argparse, which ignores errors of a full disk."""
         (file or sys.stdout).write(self.format_help())
 
 

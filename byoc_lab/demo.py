@@ -27,9 +27,9 @@ def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int
     """Trace, lint, build, run, validate and time MobileNet v1; write the trace to `html`.
 
     `say` is called with each line of output; `repeat` is the number of timed runs of each build.
-    Returns whether the results are correct. Without the DNNL extension or apache-tvm, NumPy
-    computes in their place, and nothing is timed that it computes. Raises OffloadError if a region
-    did not run on DNNL although the extension is there, and the errors of tracing and building.
+    Returns whether the results are correct. If the DNNL extension or apache-tvm is missing, NumPy
+    computes in its place, and its runs are not timed. Raises OffloadError if a region did not run
+    on DNNL although the extension is installed, and the errors of tracing and building.
     """
     started = time.perf_counter()
 
@@ -65,7 +65,7 @@ def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int
 
 
 def _with_logits(mod: IRModule) -> IRModule:
-    """The network with two outputs: the logits, and softmax of them."""
+    """The network with two outputs: the logits, and their softmax."""
     main = mod["main"]
     softmax = main.body
     assert isinstance(softmax, Call)

@@ -1,5 +1,5 @@
-"""Displays of objects, by the view, which traces, diffs and findings cannot import: it imports
-them, and needs notebook packages."""
+"""Displays of objects. Traces, diffs and findings cannot import the view directly, because the view
+imports them and needs notebook packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """What shows objects; the module `byoc_lab.lab.view` is one."""
+    """The interface that shows objects; the module `byoc_lab.lab.view` implements it."""
 
     def mimebundle(self, obj: Any) -> dict[str, Any]:
         """The display in Jupyter: a widget if possible, HTML, and plain text."""
@@ -35,7 +35,7 @@ VIEW: Slot[View] = Slot()
 
 
 class Shown:
-    """An object that notebooks show by the view."""
+    """An object that notebooks show with the view."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class Shown:
 
 
 def text_in_full(obj: Any, printer: Any, cycle: bool) -> None:
-    """`_repr_pretty_` of objects with `_repr_html_`: IPython shows the text that `print` writes and
-    not the short `repr`. A class states it itself, since IPython prefers a `__repr__` of the class
-    to an inherited `_repr_pretty_`."""
+    """`_repr_pretty_` for objects with `_repr_html_`: IPython then shows the text of `print`
+    instead of the short `repr`. Each class must assign it directly, because IPython prefers a
+    `__repr__` of the class to an inherited `_repr_pretty_`."""
     printer.text(str(obj))

@@ -1,4 +1,4 @@
-"""`byoc-lab doctor`: checks the installation and says how to get missing parts."""
+"""`byoc-lab doctor`: checks the installation and tells how to install missing parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INSTRUCTION_SETS = {
     0x201FF: "AVX10.2 with VNNI, bf16 and fp16",
     0x22FFF: "AVX10.2 with VNNI, bf16, fp16 and AMX with fp8",
 }  # fmt: skip
-# Dtypes for which an instruction set has no instructions if its name lacks the word.
+# Dtypes and the words in an instruction set's name that show instructions for them.
 LACKING = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
 THREAD_VARIABLES = (
     "BYOC_LAB_THREADS",
@@ -38,7 +38,8 @@ THREAD_VARIABLES = (
 class Check:
     """One line of the report.
 
-    found: the version or place, None if missing. advice: how to get it. needed: False if optional.
+    found: the version or path, None if missing. advice: how to install it. needed: False if
+    optional.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Check:
 
 
 def examine() -> Iterator[Check]:
-    """Run the checks, one line of the report each."""
+    """Run the checks; each gives one line of the report."""
     yield Check("Python", f"{platform.python_version()}, {sys.executable}")
     yield Check("byoc_lab", _byoc_lab())
     yield Check("runs here", _runs_here())
@@ -90,7 +91,7 @@ def _loaded(name: str, package: str) -> str:
 
 
 def _registered() -> Iterator[tuple[str, str]]:
-    """The back ends that are registered, with what they have."""
+    """The registered back ends, with their pattern tables and code generators."""
     from byoc_lab import backends
     from byoc_lab.relax.backends import registered
 
@@ -129,8 +130,8 @@ def _byoc_lab() -> str:
 
 
 def _runs_here() -> str:
-    """The parts of byoc_lab that this machine can run, by the table "Where it runs" of the
-    README."""
+    """The parts of byoc_lab that this machine can run, according to the table "Where it runs" of
+    the README."""
     from byoc_lab import backends
     from byoc_lab.run import tvm_runtime
 
@@ -177,7 +178,7 @@ def _threads() -> str:
     from byoc_lab.backends.dnnl import native
 
     used = native.get_num_threads()
-    processors = len(os.sched_getaffinity(0))  # the extension exists on Linux only
+    processors = len(os.sched_getaffinity(0))  # the extension exists only on Linux
     settings = ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
     return f"DNNL uses {used} on {processors} processors; {settings}"
 
@@ -192,7 +193,7 @@ def _layout() -> str:
 
 
 def _containment() -> str:
-    """The kind of container that `grade` runs notebooks in, and what counts their memory."""
+    """The kind of container that `grade` uses for notebooks, and what limits their memory."""
     from byoc_lab.containment import containers, groups
 
     reason = groups.failure()

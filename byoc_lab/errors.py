@@ -2,7 +2,7 @@
 
 Each message says what was found, what was expected, where, and what to do next. Every error derives
 from `ByocLabError` and from the built-in exception that callers expect (`ValueError`, `TypeError`,
-...), so that a script can handle it without this module.
+...), so that a script can handle it without importing this module.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 from byoc_lab.printing import printable
 
-LEAST_PART = 4  # letters of a name that is looked for within others
+LEAST_PART = 4  # minimum of letters for a search within other names
 
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
-    """A hint for an unknown name: the nearest known names, or those that contain it, or all of them
-    if there are few."""
+    """A hint for an unknown name: the most similar known names, or names that contain it, or all
+    names if there are few."""
     names, part = sorted(known), str(name).lower()
     around = [n for n in names if part in n.lower()] if len(part) >= LEAST_PART else []
     if close := close_names(part, names, most) or around[:most]:
@@ -34,8 +34,8 @@ def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
 
 
 def close_names(name: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> list[str]:
-    """The known names most similar to `name`, with a similarity of at least `least` (1: equal but
-    for the case of letters)."""
+    """The known names most similar to `name`, with a similarity of at least `least` (1: equal
+    except for upper and lower case)."""
     by_lower = {n.lower(): n for n in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=least)
     return [by_lower[n] for n in close]
@@ -49,8 +49,8 @@ _KEPT = 60  # characters kept at each end of a long value
 class ByocLabError(Exception):
     """Base of all errors of byoc_lab.
 
-    As text it shows only the ends of a name of more than 200 characters and of a line of more than
-    1,000; `args` has all of the message.
+    Its text shows only the beginning and the end of a name of more than 200 characters, or a line
+    of more than 1,000; `args` has the whole message.
 
     advice: what to do about any error of the class; `decode` shows it.
     """
@@ -65,7 +65,7 @@ class ByocLabError(Exception):
 
 
 def kind_of(value: object) -> str:
-    """The class of a value, in messages; of a module of TVM's own, where those are taken."""
+    """The class of a value, for messages; for TVM objects, with the functions that accept them."""
     kind = type(value)
     if kind.__module__.split(".")[0] == "tvm":
         return f"{kind.__name__} of TVM (for Relax: the functions of byoc_lab.relax)"
@@ -85,7 +85,7 @@ def enumerated(words: Iterable[str]) -> str:
 
 
 def shortened(message: str) -> str:
-    """A message with the ends of its long words and lines only."""
+    """A message with its long words and lines shortened in the middle."""
     return _LONG_LINE.sub(_ends, _LONG_WORD.sub(_ends, message))
 
 
@@ -96,8 +96,8 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def place_outside(error: BaseException) -> str:
-    """ " at file:line" of the last call outside of byoc_lab and of Python's import system that led
-    to an error, such as the line of a notebook; "" for an error of byoc_lab's own call."""
+    """ " at file:line" of the last call before an error that is outside of byoc_lab and Python's
+    import system, such as a notebook line; "" if there is no such call."""
     own = (str(Path(__file__).parent) + os.sep, "<frozen ")
     calls = traceback.extract_tb(error.__traceback__)
     outside = [call for call in calls if not call.filename.startswith(own)]
@@ -105,20 +105,20 @@ def place_outside(error: BaseException) -> str:
 
 
 class DiagnosticError(ByocLabError):
-    """A program has an error in its text or its types: what TVM reports as diagnostics.
+    """A program has an error in its text or its types, which TVM reports as diagnostics.
 
-    `facts` is what the message says, as data for tools that word it differently: its "kind" and the
-    values by name; empty where no tool asks.
+    `facts` is the content of the message as data, for tools that word it differently: its "kind"
+    and the values by name; empty if no tool needs it.
     """
 
     facts: Mapping[str, Any] = MappingProxyType({})
 
 
 class ParseError(DiagnosticError, ValueError):
-    """A text is not Relay. The message shows the line with a caret.
+    """A text is not valid Relay. The message shows the line with a caret.
 
-    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (without the place),
-    `span` (the token at fault, if known).
+    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (without the source
+    location), `span` (the token at fault, if known).
     """
 
     span: object = None
@@ -131,8 +131,8 @@ class ParseError(DiagnosticError, ValueError):
 
 
 def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
-    """The part of a long line around `column`, and the position of the caret in it; tabs are
-    blanks, and other unprintable characters are replaced one by one."""
+    """The part of a long line around `column`, and the position of the caret in it. Tabs become
+    spaces; each other unprintable character is replaced by one character."""
     start = max(0, min(column - 1 - width // 2, len(line) - width))
     part = line[start : start + width].replace("\t", " ")
     part = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in part)
@@ -143,7 +143,8 @@ def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
 class TypeInferenceError(DiagnosticError, TypeError):
     """An expression has no type: operand types disagree, or are under-constrained.
 
-    `node` is the expression at fault, if known; `span` is its place in a text, or that of a part.
+    `node` is the expression at fault, if known; `span` is the source location of the expression or
+    of a part of it.
     """
 
     def __init__(
@@ -188,7 +189,8 @@ class UnparsedModuleError(ByocLabError, ValueError):
 
 
 class ForeignModuleError(ByocLabError, ValueError):
-    """A module of another language was asked for what only its compiler can do."""
+    """A module of another language is needed for an operation that only its own compiler
+    supports."""
 
 
 class StructuralEqualError(ByocLabError, ValueError):
@@ -210,10 +212,10 @@ class UnknownNodeError(ByocLabError, LookupError):
 
 
 class UnknownAttributeError(UnknownNameError, AttributeError):
-    """An attribute that the attributes of an operator, or a module of Python, do not have.
+    """The attributes of an operator, or a Python module, do not have an attribute with this name.
 
-    hint: gives the end of the message. It is called when the message is read, since `hasattr` asks
-    for many names that nobody misspelt.
+    hint: returns the end of the message. It is called only when the message is read, because
+    `hasattr` asks for many names that are not misspelt.
     """
 
     def __init__(self, message: str, hint: Callable[[], str] | None = None):
@@ -247,7 +249,7 @@ class PassError(ByocLabError, RuntimeError):
 
 
 class DiffError(ByocLabError, ValueError):
-    """A diff cannot be read or applied, or is asked for modules that it was loaded without."""
+    """A diff cannot be read or applied, or lacks modules because it was loaded without them."""
 
 
 class ArgumentError(ByocLabError, TypeError):
@@ -265,12 +267,12 @@ class PatternTranslationError(PassError):
 
 
 class ConfigError(ByocLabError, AttributeError):
-    """A setting of a PassContext is unknown to all passes, or has the wrong type."""
+    """No pass knows a setting of a PassContext, or the setting has the wrong type."""
 
 
 class PredicateError(PassError):
-    """A predicate of a back end, or the check of one of its patterns, raised an exception, which is
-    the `__cause__`."""
+    """A predicate of a back end, or the check of one of its patterns, raised an exception (the
+    `__cause__`)."""
 
     advice = "Return False, or Refused('why'), for calls that the predicate does not know"
 
@@ -307,7 +309,7 @@ class InputError(ByocLabError, ValueError):
 
 
 class UnknownInputsError(ByocLabError):
-    """Shapes or values of inputs must be known, and are not.
+    """Shapes or values of inputs are unknown, but must be known.
 
     shape: shapes of inputs by name, a proposal for `shape=` of an importer. freeze: values of
     inputs by name, a proposal for `freeze=`.
@@ -350,7 +352,7 @@ class RegionError(ByocLabError, RuntimeError):
 
 
 class OffloadError(ByocLabError, AssertionError):
-    """A region that should have run on a back end did not."""
+    """A region did not run on its back end, although it should have."""
 
     advice = (
         "byoc_lab.explain(mod, back end) says why calls are not offloaded; the cards of the "
@@ -377,10 +379,10 @@ class MissingDependencyError(ByocLabError, ImportError):
 
 
 class ReductionError(ByocLabError, RuntimeError):
-    """A predicate of `reduce` raised an exception that is not an error of byoc_lab; that is the
-    `__cause__`.
+    """A predicate of `reduce` raised an exception (the `__cause__`) that is not an error of
+    byoc_lab.
 
-    `module` is the module that the predicate was asked about.
+    `module` is the module for which the predicate was called.
     """
 
     def __init__(self, message: str, module: object = None):
@@ -393,11 +395,13 @@ class TraceFileError(ByocLabError, ValueError):
 
 
 class RecordedError(ByocLabError, RuntimeError):
-    """The error of a saved trace that is not one of byoc_lab; the message begins with its type."""
+    """An error in a saved trace that is not an error class of byoc_lab; the message begins with its
+    type."""
 
 
 class ImporterError(ByocLabError, ValueError):
-    """A file cannot be imported: no importer reads its kind, or its importer gave no module."""
+    """A file cannot be imported: no importer reads this kind of file, or its importer returned no
+    module."""
 
 
 class UnsupportedOperatorError(ImporterError):
@@ -405,11 +409,12 @@ class UnsupportedOperatorError(ImporterError):
 
 
 class UnknownShapeError(UnknownInputsError, UnsupportedOperatorError):
-    """A model whose inputs have unknown sizes cannot be imported as it is."""
+    """A model cannot be imported because the sizes of its inputs are unknown."""
 
 
 class UnknownValueError(UnknownInputsError, UnsupportedOperatorError):
-    """A model cannot be imported unless values are known that its inputs give at run time.
+    """A model cannot be imported unless values of some inputs, which are only given at run time,
+    are known.
 
     inputs: the names of these inputs, for `from_onnx(freeze=)`.
     """

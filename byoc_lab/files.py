@@ -1,5 +1,4 @@
-"""Paths of files, and files that are complete or not there: an old one is replaced only by a
-complete new one."""
+"""Paths of files, and atomic writing: an old file is replaced only by a complete new file."""
 
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ def path_of(path: Any) -> Path:
 
 
 def ordinary_file(path: Any) -> Path:
-    """The path of a file to read from. Raises ArgumentError for other values, OSError for a file
-    that does not exist and for a FIFO, a socket and a device: opening one may wait for ever, and
-    reading one may never end.
+    """The path of a file to read from. Raises ArgumentError if the value is not a path. Raises
+    OSError if the file does not exist, or is a FIFO, a socket or a device: opening these may block
+    forever, and reading them may never end.
     """
     found = path_of(path)
     mode = found.stat().st_mode
@@ -54,11 +53,12 @@ _KINDS = (
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """The path of a new file in the same folder, which takes the name `path` at the end.
+    """A context that gives the path of a new file in the same folder, and renames it to `path` at
+    the end.
 
-    If anything is raised inside, or the process is stopped, the old file is as it was. Where `path`
-    is not an ordinary file, such as /dev/stdout, it is written itself. Raises OSError, and
-    ArgumentError for what is not a path.
+    If an exception is raised inside, or the process is stopped, the old file is unchanged. If
+    `path` is not an ordinary file, such as /dev/stdout, it is written directly. Raises OSError, and
+    ArgumentError if `path` is not a path.
     """
     target = path_of(path)
     if target.exists() and not target.is_file():
@@ -82,8 +82,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Adds the file name to an error of writing it: the error of a full disk has none, and that of
-    a missing folder names the temporary file, which the user does not know."""
+    """Adds the file name to an error of writing: the error of a full disk has no name, and the
+    error of a missing folder names the temporary file, which the user does not know."""
     try:
         yield
     except OSError as error:
@@ -94,14 +94,14 @@ def _naming(target: Path) -> Iterator[None]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole file in UTF-8; what UTF-8 has no code for, half of a surrogate pair, is written
-    as a backslash escape. Raises OSError."""
+    """Write a whole file in UTF-8. A half surrogate pair, which UTF-8 cannot encode, is written as
+    a backslash escape. Raises OSError."""
     with replacing(path) as new:
         new.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def _umask() -> int:
-    """The permissions that a new file does not get; none in WASI, which has no umask."""
+    """The permission bits that new files do not get; none in WASI, which has no umask."""
     if not hasattr(os, "umask"):
         return 0
     mask = os.umask(0)

@@ -1,7 +1,7 @@
-"""`many`: validate, bisect or another check over lists of models, back ends and seeds, in parallel.
+"""`many`: runs validate, bisect or coverage for lists of models, back ends and seeds, in parallel.
 
-Each job runs in a guarded process (`containment/guarded.py`) beside the worker of the executor, so
-that one that crashes or never ends is an outcome like any other.
+Each job runs in a guarded process (`containment/guarded.py`), separate from the executor's worker,
+so a job that crashes or never ends also gives an outcome.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bisect": bisect,
     "coverage": coverage,
 }
-TIME_LIMIT = 600.0  # seconds of processor time for one job
+TIME_LIMIT = 600.0  # processor time limit of one job, in seconds
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS")
-Model = Any  # IRModule, path, or a function that gives a module
+Model = Any  # IRModule, path, or a function that returns a module
 
 
 @dataclass(frozen=True)
 class Job:
-    """One check of one model; what pickle takes.
+    """One check of one model, which pickle supports.
 
-    function: a name of FUNCTIONS: "validate", "bisect" or "coverage".
-    model: an IRModule; the path of a file that an importer reads; or a function without parameters,
-        of a module that can be imported, that gives a module, or a module and its parameters.
-    backend: the pipeline of `trace` and `bisect`, the back end of `coverage`.
-    seed: of inputs, for functions that take one. options: other arguments of the function.
-    imports: modules that are imported first: those that register back ends.
+    function: a name of FUNCTIONS: "validate", "bisect" or "coverage". model: an IRModule; the path
+    of a file that an importer reads; or a function without parameters, defined in an importable
+    module, that returns a module, or a module and its parameters. backend: the pipeline of `trace`
+    and `bisect`, the back end of `coverage`. seed: the seed of the inputs, for functions that take
+    one. options: other arguments of the function. imports: modules to import first, which register
+    back ends.
     """
 
     function: str
@@ -63,7 +63,8 @@ class Job:
     imports: tuple[str, ...] = ()
 
     def run(self) -> Any:
-        """Call the function in this process and return its result. Raises what it raises."""
+        """Call the function in this process and return its result. Raises the exceptions of the
+        function."""
         for name in self.imports:
             import_module(name)
         mod = _module(self.model)
@@ -84,9 +85,9 @@ class Job:
 class Outcome:
     """The outcome of one job.
 
-    result: what its function returned. kind: "done", "failed" (it raised an error), "crashed" (its
-    process died), "timed out", or "lost" (its executor gave no answer). error: in words, if not
-    done. seconds: that it took.
+    result: the result of its function. kind: "done", "failed" (it raised an error), "crashed" (its
+    process died), "timed out", or "lost" (its executor gave no answer). error: the error in words,
+    if not done. seconds: the duration.
     """
 
     job: Job
@@ -97,7 +98,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the job ended and its result is good: valid, or no difference found."""
+        """Whether the job finished with a good result: valid, or no difference found."""
         if self.kind != "done":
             return False
         return bool(getattr(self.result, "ok", not getattr(self.result, "found", False)))
@@ -119,12 +120,12 @@ def many(
     imports: Sequence[str] = (),
     **options: Any,
 ) -> Iterator[Outcome]:
-    """Run a check for each model with each back end and seed; yields outcomes as they come in.
+    """Run a check for each model with each back end and seed; yields outcomes as they arrive.
 
         for outcome in byoc_lab.many("validate", {"a": mod, "b": "net.onnx"}, seeds=range(8)):
             print(outcome)
 
-    function: "validate", "bisect" or "coverage". models: several, by name or not, or one: see
+    function: "validate", "bisect" or "coverage". models: one or several models, named or not: see
         `Job.model`. backends: names of back ends or pipelines. options: other arguments of the
         function, such as `detail="operator"`.
     executor: any `concurrent.futures.Executor`, such as `client.get_executor()` of Dask; it is not
@@ -132,8 +133,8 @@ def many(
         script.
     time_limit: seconds of processor time for one job. imports: modules that register the back ends.
 
-    A job that raises an error, crashes its process or does not end is an outcome that says so; the
-    others go on. Raises ArgumentError for arguments of another kind.
+    If a job raises an error, crashes its process or does not end, its outcome says so; the other
+    jobs continue. Raises ArgumentError for invalid arguments.
     """
     if not isinstance(function, str) or function not in FUNCTIONS:
         hint = nearest(str(function), FUNCTIONS)
@@ -163,7 +164,7 @@ def many(
 def outcomes(
     jobs: Sequence[Job], executor: Executor | None = None, time_limit: float = TIME_LIMIT
 ) -> Iterator[Outcome]:
-    """The outcomes of jobs as they come in. executor, time_limit: as in `many`."""
+    """The outcomes of jobs as they arrive. executor, time_limit: as in `many`."""
     if executor is not None:
         yield from _submitted(jobs, executor, time_limit)
         return
@@ -182,7 +183,8 @@ def _submitted(jobs: Sequence[Job], executor: Executor, time_limit: float) -> It
             job = waiting[future]
             try:
                 yield future.result()
-            except Exception as error:  # the executor's own: a lost worker, a job without pickle
+            # an error of the executor: a lost worker, or a job that pickle does not support
+            except Exception as error:
                 yield Outcome(job, "lost", error=f"{type(error).__name__}: {error}")
     finally:
         for future in waiting:
@@ -190,7 +192,7 @@ def _submitted(jobs: Sequence[Job], executor: Executor, time_limit: float) -> It
 
 
 def outcome_of(job: Job, time_limit: float) -> Outcome:
-    """Run one job in a guarded process; called by a worker of an executor."""
+    """Run one job in a guarded process; called in a worker of an executor."""
     start = time.monotonic()
 
     def outcome(kind: str, result: Any = None, error: str = "") -> Outcome:
@@ -205,13 +207,14 @@ def outcome_of(job: Job, time_limit: float) -> Outcome:
 
 
 def _share_cores(threads: int) -> None:
-    """Give each job of a pool its share of the machine: its process inherits these."""
+    """Give each job of a pool its share of the cores, in variables that its process inherits."""
     for name in THREADS:
         os.environ.setdefault(name, str(threads))
 
 
 def _listed(name: str, given: Any, *kinds: type) -> list[Any]:
-    """An argument of `many` as a list: one of `kinds`, or several. Raises ArgumentError."""
+    """An argument of `many` as a list: a single value of `kinds`, or several values. Raises
+    ArgumentError."""
     one = isinstance(given, kinds) and not isinstance(given, (list, tuple))
     found = [given] if one else list(given) if isinstance(given, Iterable) else [given]
     for item in found:

@@ -1,13 +1,12 @@
-"""`Slot`: code of a higher layer that a lower one calls.
+"""`Slot`: lets a lower layer call code of a higher layer.
 
-Imports go from higher layers to lower ones. Where a lower layer needs a higher one, it calls a
-slot, whose type is the interface that it needs, and the higher layer fills it: nodes print
-themselves by the printer, which needs the nodes. The slots are these; importing `byoc_lab` fills
-them all:
+Higher layers import lower layers, never the reverse. If a lower layer needs a higher one, it calls
+a slot, whose type is the needed interface, and the higher layer fills the slot. For example, nodes
+print themselves with the printer, which imports the nodes. Importing `byoc_lab` fills all slots:
 
-    relay.ir.node_code.NODE_CODE   what methods of nodes, modules and patterns do
-    relay.ir.foreign.READERS       what reads modules of other languages, such as Relax
-    lab.language.RELAY             what the laboratory does with modules of Relay
+    relay.ir.node_code.NODE_CODE   the code of methods of nodes, modules and patterns
+    relay.ir.foreign.READERS       readers of modules of other languages, such as Relax
+    lab.language.RELAY             wraps Relay modules for the laboratory
     display.VIEW                   shows objects
 """
 
@@ -20,11 +19,11 @@ T = TypeVar("T")
 
 
 class Slot(Generic[T]):
-    """A place for one object of a higher layer: `slot()` is that object."""
+    """A slot for one object of a higher layer: `slot()` is that object."""
 
     def fill(self, load: Callable[[], T]) -> None:
-        """Let `load()` be the object. It runs at each call, so that it can import what is needed at
-        the first one."""
+        """Make `load()` return the object. It runs at each call, so it can import modules on first
+        use."""
         self._load = load
 
     def __call__(self) -> T:

@@ -1,7 +1,7 @@
 """Tables in HTML, for objects that display themselves in a notebook.
 
-Jupyter aligns every cell to the right, by a rule about cells, so each cell states its alignment;
-and its distance from the next, which other hosts do not give it.
+Jupyter's style sheet aligns every cell to the right, so each cell states its alignment. It also
+states its padding, because other hosts add none.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ PADDING = "padding:.2em .6em"
 
 
 class Markup(str):
-    """A cell that is HTML already; any other text is escaped. It never leaves the package: some
-    notebooks (marimo) can only send exact `str`."""
+    """A cell that is already HTML; any other text is escaped. Used only inside the package, because
+    some notebooks (marimo) can only send exact `str`."""
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collection[int] = ()) -> str:
-    """A table; "" without rows. numbers: the columns that are aligned to the right, from 0, in one
-    line each. A column without any content is left out."""
+    """A table; "" without rows. numbers: the positions, from 0, of right-aligned columns, whose
+    cells are not wrapped. A column without any content is left out."""
     if not rows:
         return ""
     columns = [n for n in range(len(head)) if any(row[n] not in ("", None) for row in rows)]
@@ -30,7 +30,7 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collectio
 
 
 def escaped(content: Any) -> str:
-    """The HTML of a text, or of anything else as its text."""
+    """The escaped HTML of a text; other objects are converted to text first."""
     return content if isinstance(content, Markup) else html.escape(str(content))
 
 

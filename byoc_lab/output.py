@@ -1,8 +1,8 @@
 """The JSON of the command line and of reports: one envelope for all kinds.
 
-Each is an object with "schema" (a number that rises when a kind changes so that programs which
-read it must change, too), "kind", "version" (of byoc_lab), and what `output.schema.json` beside
-this file describes for the kind.
+Each is an object with "schema" (a number that increases with each incompatible change of a kind),
+"kind", "version" (of byoc_lab), and the fields of the kind, which `output.schema.json` in this
+folder describes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ SCHEMA = Path(__file__).with_suffix(".schema.json")
 
 
 def to_json(kind: str, data: Mapping[str, Any], schema: int = 1, indent: int | None = None) -> str:
-    """The text of an envelope around `data`."""
+    """The JSON text of an envelope around `data`."""
     head = {"schema": schema, "kind": kind, "version": VERSION}
     return json.dumps({**head, **data}, indent=indent)

@@ -1,7 +1,6 @@
-"""Back ends from elsewhere: files and modules to import, and installed packages.
+"""Back ends outside byoc_lab: files and modules to import, and installed packages.
 
-A package that has a back end names it in its metadata, and it is loaded when that name is first
-asked for:
+A package names its back end in its metadata; the back end is loaded when its name is first used:
 
     [project.entry-points."byoc_lab.backends"]
     mychip = "mychip_byoc:register"  # a function to call, or a module to import
@@ -28,7 +27,7 @@ _loading: set[str] = set()
 
 
 class PlugInError(ByocLabError, ImportError):
-    """Code that should register a back end cannot be imported, or raises an error."""
+    """The code that should register a back end cannot be imported, or raises an error."""
 
     advice = "Correct the file or package that the message names, or remove the package"
 
@@ -36,10 +35,11 @@ class PlugInError(ByocLabError, ImportError):
 def import_code(name: str) -> None:
     """Import a module by its name, or run a file whose name ends in .py as a module.
 
-    As for `python -m`, modules of the working directory are found; for a file, those of its folder.
-    The file's module is named like the file, so that other processes can find its functions.
+    As with `python -m`, modules in the working directory are found; for a file, modules in its
+    folder. The file's module is named like the file, so that other processes can find its
+    functions.
 
-    Raises PlugInError for a module that does not exist, that has the name of another one, or that
+    Raises PlugInError if the module does not exist, if a different module has its name, or if it
     raises an error.
     """
     path = Path(name)
@@ -63,9 +63,9 @@ def import_code(name: str) -> None:
 
 
 def load(name: str) -> bool:
-    """Load the back end that an installed package has under a name; False if none has one.
+    """Load the back end with this name from an installed package; False if no package has one.
 
-    Raises PlugInError for a package that cannot be loaded, and for two packages with the name.
+    Raises PlugInError if the package cannot be loaded, or if two packages have the name.
     """
     found = [entry for entry in _installed() if entry.name == name]
     if not found or name in _loading:
@@ -86,18 +86,19 @@ def load(name: str) -> bool:
 
 
 def has(table: Container[str], name: str) -> bool:
-    """Whether a registry has a name, after loading the installed package with a back end of that
+    """Whether a registry has a name. First loads the installed package with a back end of that
     name, if any. Raises PlugInError."""
     return name in table or (load(name) and name in table)
 
 
 def packages() -> dict[str, str]:
-    """The back ends that installed packages have, loaded or not, with the packages."""
+    """The back ends of installed packages, loaded or not, each with its packages."""
     return {entry.name: _package(entry) for entry in sorted(_installed(), key=lambda e: e.name)}
 
 
 def _installed() -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # it takes a tenth of the time of byoc_lab's import
+    # imported here because it takes a tenth of the time of byoc_lab's import
+    from importlib.metadata import entry_points
 
     return list(entry_points(group=GROUP))
 
@@ -139,7 +140,7 @@ def _run(name: str, path: Path) -> None:
 
 
 def _guarded(what: str, action: Callable[[], object]) -> None:
-    """Run the code of others. Raises PlugInError for any error of it."""
+    """Run external code. Raises PlugInError for any exception of it."""
     try:
         action()
     except (Exception, SystemExit) as error:
@@ -151,5 +152,5 @@ def _guarded(what: str, action: Callable[[], object]) -> None:
 
 
 def _short(place: str) -> str:
-    """A place without the working directory."""
+    """A path relative to the working directory, if it is inside."""
     return place.replace(f" at {os.getcwd()}{os.sep}", " at ")

@@ -1,4 +1,4 @@
-"""Text that standard output can write, in any encoding, and tables that fit a terminal."""
+"""Text that standard output can write in any encoding, and tables that fit a terminal."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ASCII = {
     "●": "*", "○": "-", "✖": "x", "▲": "!", "→": "->", "⋯": "...", "…": "...", "⤼": ">",
     "·": "-", "\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-",
 }  # fmt: skip
-WIDTH = 80  # columns of a terminal
-MIN_WIDTH = 8  # minimum for a column of a table
-NAME_WIDTH = 60  # characters of the name of a global function, with its @
+WIDTH = 80  # width of a table in characters
+MIN_WIDTH = 8  # minimum width of a table column
+NAME_WIDTH = 60  # maximum of characters in the name of a global function, with its @
 _NAME = re.compile(r"@[\w.]+")
 
 
 def in_the_middle(text: str, width: int, mark: str = "…") -> str:
-    """A text of at most `width` characters, shortened in the middle, the least informative part of
-    a name."""
+    """A text of at most `width` characters, shortened in the middle, which is the least informative
+    part of a name."""
     if len(text) <= width:
         return text
     head = (width - len(mark)) // 2
@@ -30,7 +30,8 @@ def in_the_middle(text: str, width: int, mark: str = "…") -> str:
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1, such as "99.3%"; only 0 and 1 themselves are "0.0%" and "100.0%"."""
+    """A share from 0 to 1 in percent, such as "99.3%"; only exactly 0 and 1 give "0.0%" and
+    "100.0%"."""
     shown = f"{share:.1%}"
     if share < 1 and shown == "100.0%":
         return "over 99.9%"
@@ -38,7 +39,7 @@ def percent(share: float) -> str:
 
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
-    """The names, shortened to `width` characters, or to more if different ones become equal."""
+    """The names shortened to `width` characters, or more if different names would become equal."""
     step, different = width, len(set(names))
     while len(set(short := [in_the_middle(name, width) for name in names])) < different:
         width += step
@@ -46,17 +47,17 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
 
 
 def with_short_names(text: str) -> str:
-    """The text with long names of global functions shortened, such as TVM makes of all operators of
-    a region. Different names stay different."""
+    """The text with long names of global functions shortened, such as TVM's names that list all
+    operators of a region. Different names stay different."""
     names = list(dict.fromkeys(_NAME.findall(text)))
     short = dict(zip(names, short_names(names, NAME_WIDTH), strict=True))
     return _NAME.sub(lambda name: short[name[0]], text)
 
 
 def columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """The lines of a table that fits WIDTH: in columns that are too wide, cells are wrapped.
+    """The lines of a table that fits WIDTH; cells of wide columns are wrapped.
 
-    right: the columns that are aligned to the right, from 0.
+    right: the positions, from 0, of right-aligned columns.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     gaps = 2 * (len(widths) - 1)
@@ -83,7 +84,8 @@ def _wrapped(cell: str, width: int) -> list[str]:
 
 
 def encodable(text: str, encoding: str) -> str:
-    """The text with ASCII, such as -> or an escape, for each character that the encoding lacks."""
+    """The text with each character that the encoding lacks replaced by ASCII, such as -> or an
+    escape."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -94,8 +96,8 @@ def encodable(text: str, encoding: str) -> str:
 def printable(to_text: Callable[[Any], str]) -> Callable[[Any], str]:
     """Decorates `__str__`: `print` of the object never raises UnicodeEncodeError.
 
-    The text is complete where standard output writes UTF-8, and `encodable` elsewhere (cp1252 on
-    Windows, ASCII under LC_ALL=C).
+    If standard output writes UTF-8, the text is unchanged; otherwise (cp1252 on Windows, ASCII
+    under LC_ALL=C) it is made `encodable`.
     """
 
     @functools.wraps(to_text)

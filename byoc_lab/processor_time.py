@@ -1,4 +1,5 @@
-"""Processor time of other processes: whether one is endless does not depend on what else runs."""
+"""Processor time of other processes: unlike wall-clock time, it detects an endless process
+independently of other load."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 ASLEEP = 10
-"""A process that sleeps may take so many times its limit, and `LEAST_ASLEEP` seconds."""
+"""A sleeping process may take this many times its limit, plus `LEAST_ASLEEP` seconds."""
 LEAST_ASLEEP = 60.0
-_SHORTEST = 0.01  # seconds between two looks at a process
+_SHORTEST = 0.01  # seconds between two checks of a process
 
 
 def process_seconds(pid: int) -> float:
@@ -26,11 +27,11 @@ def asleep_limit(limit: float) -> float:
 def wait(
     ready: Callable[[float], bool], pid: int, limit: float, asleep: float | None = None
 ) -> bool:
-    """Wait for a process; whether it was ready before it used its processor time.
+    """Wait for a process; returns whether it was ready before it used up its processor time.
 
-    ready: waits for some seconds, and returns whether the result is there. limit: seconds of one
-    thread (the number of cores does not matter), or of children that have ended. Without /proc
-    the limit is one of wall-clock time. asleep: the wall-clock limit; None for
+    ready: waits for the given seconds, and returns whether the result is available. limit: seconds
+    of a single thread (so the number of cores does not matter), or of ended children. Without
+    /proc, the limit is wall-clock time. asleep: the wall-clock limit; None for
     `asleep_limit(limit)`.
     """
     most = asleep_limit(limit) if asleep is None else asleep
@@ -46,7 +47,7 @@ def wait(
 
 
 def _by_thread(pid: int) -> dict[str, float]:
-    """Processor time of each thread, and of children that have ended."""
+    """The processor time of each thread, and of ended children."""
     found = {"children": _seconds(f"/proc/{pid}/stat")[1]}
     folder = f"/proc/{pid}/task"
     with suppress(OSError):  # the process has ended, or there is no /proc
@@ -57,7 +58,8 @@ def _by_thread(pid: int) -> dict[str, float]:
 
 
 def _seconds(path: str) -> tuple[float, float]:
-    """User and system time in a file `stat` of /proc: its own, and of its ended children."""
+    """User and system time in a `stat` file of /proc: of the process or thread, and of its ended
+    children."""
     with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
         user, system, of_children, in_system = map(int, fields[11:15])

@@ -1,4 +1,4 @@
-"""Text for terminals: nothing in it is a control sequence, and any encoding can write it."""
+"""Text for terminals, without control sequences, which any encoding can write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TextIO
 
 from byoc_lab.printing import encodable
 
-# Control characters except newline and tab, marks that change the direction of text, surrogates.
+# Control characters except newline and tab, marks that change the text direction, surrogates.
 _UNSEEN = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _COLOUR = r"\x1b\[\d*(?:;\d+)*m"
 _MARKS = re.compile(f"({_COLOUR})|{_UNSEEN}")
@@ -23,7 +23,7 @@ _MARKS = re.compile(f"({_COLOUR})|{_UNSEEN}")
 def visible(text: str, colours: bool = False) -> str:
     """The text with an escape, such as \\x1b, in place of each control character.
 
-    colours: leave sequences that only change the colour.
+    colours: keep sequences that only change the colour.
     """
 
     def escape(found: re.Match[str]) -> str:
@@ -34,7 +34,7 @@ def visible(text: str, colours: bool = False) -> str:
 
 
 class Visible(io.TextIOBase):
-    """A stream that writes `visible` text to another one, in characters that the other's encoding
+    """A stream that writes `visible` text to another stream, in characters that its encoding
     has."""
 
     def __init__(self, stream: TextIO):
@@ -63,13 +63,13 @@ def visible_output() -> Iterator[None]:
     with redirect_stdout(Visible(sys.stdout)), redirect_stderr(Visible(sys.stderr)):
         try:
             yield
-        finally:  # also after --help, which ends by SystemExit
+        finally:  # this also runs after --help, which ends by SystemExit
             sys.stdout.flush()
 
 
 DELAY = 1.0  # seconds of work before a progress line is shown
-INTERVAL = 0.2  # seconds between two lines
-BAR = 20  # characters
+INTERVAL = 0.2  # seconds between two updates of the line
+BAR = 20  # length of the bar in characters
 
 
 class ProgressLine:
@@ -79,8 +79,8 @@ class ProgressLine:
         progress("reading net.onnx")
         progress("FoldConstant", 3, 9)     # step 3 of 9: with a bar
 
-    It goes on counting seconds while a step takes long, and is removed at the end. Nothing is shown
-    where standard error is not a terminal.
+    It counts seconds while a step takes long, and is removed at the end. Nothing is shown if
+    standard error is not a terminal.
     """
 
     def __init__(self) -> None:
@@ -89,12 +89,12 @@ class ProgressLine:
         self._on = self._stream is not None and self._stream.isatty()
         self._said = ""
         self._began = time.monotonic()
-        self._shown = 0  # characters
+        self._shown = 0  # maximum of characters
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __call__(self, what: str, step: int | None = None, total: int | None = None) -> None:
-        """Show the activity that begins now; step: its number, from 1, of `total`."""
+        """Show the activity that begins now. step: its number, from 1, out of `total`."""
         self._said = visible(what) if step is None else f"{_bar(step, total)} {visible(what)}"
 
     def __enter__(self) -> ProgressLine:

@@ -1,7 +1,7 @@
-"""`byoc_lab.transform`: the passes under TVM's name. They live in `byoc_lab.passes`."""
+"""`byoc_lab.transform`: the passes under TVM's name. They are defined in `byoc_lab.passes`."""
 
 from __future__ import annotations
 
 from byoc_lab.passes import *  # noqa: F403
 from byoc_lab.passes import __all__ as __all__
-from byoc_lab.passes import __getattr__ as __getattr__  # names the folder of other passes
+from byoc_lab.passes import __getattr__ as __getattr__  # its error names the folder of other passes

@@ -1,3 +1,3 @@
-"""The version, below everything that writes it into files."""
+"""The version, in the lowest layer, because higher layers write it into files."""
 
 VERSION = "0.2.0"

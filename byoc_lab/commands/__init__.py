@@ -1,7 +1,7 @@
 """The commands of `byoc-lab`, one file each, found by discovery.
 
-A command is a module of its name: the first line of its docstring is its help, `configure(parser)`
-adds its arguments, and `run(options)` returns its exit code.
+A command is a module with the command's name: the first line of its docstring is its help,
+`configure(parser)` adds its arguments, and `run(options)` returns its exit code.
 """
 
 from __future__ import annotations

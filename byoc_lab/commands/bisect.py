@@ -25,13 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-kernels",
         action="store_true",
-        help="compare the passes alone, and not the code of back ends",
+        help="compare only the passes, not the code of back ends",
     )
     parser.add_argument(
         "--repro",
         type=Path,
         metavar="FOLDER",
-        help="where to write a script that fails on its own, if a difference is found",
+        help="where to write a script that reproduces the difference, if one is found",
     )
     parser.add_argument(
         "--reduce",
@@ -43,8 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if no pass and no kernel changed the numbers, 1 if one did or the code of a region fails, 3
-    if the bisection is inconclusive."""
+    """Exit code 0 if no pass and no kernel changed the numbers, 1 if one did or the code of a
+    region fails, 3 if the bisection is inconclusive."""
     from byoc_lab import bisect, reduce
 
     if options.reduce and (options.repro is None or options.era is not None):

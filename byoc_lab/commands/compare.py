@@ -1,4 +1,4 @@
-"""show two traces side by side: where they begin to differ, and which operators moved"""
+"""show two traces side by side: their first difference, and the operators that moved"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     configure_inputs(parser)
     parser.add_argument("first", metavar="A", help=INPUT)
-    parser.add_argument("second", metavar="B", nargs="?", help="the same; without it, A")
+    parser.add_argument("second", metavar="B", nargs="?", help="like A (default: A)")
     parser.add_argument(
         "--pipeline",
         action="append",
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """1 if a stage differs."""
+    """Exit code 1 if a stage differs, else 0."""
     names = options.first, options.first if options.second is None else options.second
     pipelines = _pipelines(options)
     read_once(*names)

@@ -13,14 +13,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     new = actions.add_parser("new", help="write a course into a new folder")
     new.add_argument(
-        "folder", type=Path, help="a folder that does not exist yet, or one to complete"
+        "folder", type=Path, help="a new folder, or the folder of an incomplete course"
     )
     new.add_argument("--exercises", help="names, separated by commas (default: all)")
     new.add_argument(
-        "--students", type=Path, help="a file with a student's name in each line, for own variants"
+        "--students",
+        type=Path,
+        help="a file with one student's name per line; each student gets a variant",
     )
-    new.add_argument("--seed", type=int, help="of the class (default: a random one)")
-    new.add_argument("--name", default="", help="of the course (default: the folder's)")
+    new.add_argument("--seed", type=int, help="the seed of the class (default: random)")
+    new.add_argument(
+        "--name", default="", help="the name of the course (default: the folder's name)"
+    )
     new.set_defaults(action="new")
     listing = actions.add_parser("list", help="list the exercises")
     listing.set_defaults(action="list")

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--changes",
         action="store_true",
-        help="try other sizes of regions, orders of patterns and of passes, a run for each",
+        help="try other region sizes, pattern orders and pass orders, each in a separate run",
     )
     configure_min_coverage(parser)
     parser.add_argument(
@@ -49,8 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if each coverage is as large as --min-coverage asks for, 1 if one is smaller, 3 if one is
-    not known."""
+    """Exit code 0 if each coverage reaches --min-coverage, 1 if one does not, 3 if one is not
+    known."""
     from byoc_lab.lab.checking.coverage import Coverage
     from byoc_lab.lab.checking.covering import coverage
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     each = [found] if isinstance(found, Coverage) else list(found)
     if options.changes:
         for one in each:
-            _ = one.changes  # computes them
+            _ = one.changes  # computes the changes
     print(found.to_json() if options.format == "json" else found)
     if options.figure:
         found.plot().savefig(options.figure)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _judged(found: Coverage, least: float, of: str) -> int:
-    """The exit code for one back end; the reason is written to standard error."""
+    """The exit code for one back end; writes the reason to standard error."""
     totals = found.totals
     if of == "operators":
         share = totals.offloaded / max(1, totals.operators)

@@ -30,13 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "- or nothing for standard input",
     )
     parser.add_argument(
-        "--module", help=f"the module that the pass got, to find the edge at fault: {INPUT}"
+        "--module", help=f"the input module of the pass, to find the wrong edge: {INPUT}"
     )
     configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if a message of the text is known, else 1."""
+    """Exit code 0 if a message of the text is known, else 1."""
     from byoc_lab import decode
 
     read_once(options.log, *([options.module] if options.module else []))

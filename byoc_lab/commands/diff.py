@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 for structurally equal modules, else 1."""
+    """Exit code 0 for structurally equal modules, else 1."""
     from byoc_lab.lab.diffing import diff
 
     read_once(options.before, options.after)

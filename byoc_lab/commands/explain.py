@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if every call that was asked about is offloaded or removed, or as large a share of those
-    that are left as --min-coverage asks for; else 1."""
+    """Exit code 0 if every requested call is offloaded or removed, or if the offloaded share of the
+    remaining calls reaches --min-coverage; else 1."""
     from byoc_lab import explain
 
     least = min_coverage(options)
@@ -43,11 +43,11 @@ def run(options: argparse.Namespace) -> int:
         progress(f"asking why calls are not offloaded to {options.target}")
         found = explain(mod, options.target, options.call, options.pipeline)
         as_json = options.format == "json"
-        # The text looks for changes, which takes time.
+        # Printing searches for changes, which takes time.
         shown = to_json("explanations", found.as_dict(), schema=2) if as_json else str(found)
     print(shown)
     if least is None:
         return NO if found.host else OK
     left = len(found.offloaded) + len(found.host)
     share = len(found.offloaded) / max(1, left)
-    return judged_share(options.target, share, least, "operators", "the calls above say why")
+    return judged_share(options.target, share, least, "operators", "the reasons are listed above")

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if there are no errors, or all were repaired and written; else 1."""
+    """Exit code 0 if there are no errors, or all were repaired and written; else 1."""
     from byoc_lab import fix
 
     path = Path(options.file)
@@ -82,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _written(repair: Fix, path: Path, target: Path) -> str:
     """Write the repaired module of the file `path` to this or another file, and report it. Relay
-    text keeps its comments, and gets those of types only if it has some: the diff has none."""
+    text keeps its comments. Type comments are written only if the text has some, because the diff
+    has none."""
     before = path.read_text(encoding="utf-8") if path.suffix in TEXT else None
     text = f"{repair.apply().astext(show_types=before is None or has_types(before))}\n"
     if before is not None:
@@ -93,7 +94,7 @@ def _written(repair: Fix, path: Path, target: Path) -> str:
 
 
 def _data(repair: Fix, written: Path | None) -> dict[str, Any]:
-    """written: the file that got the repaired module."""
+    """The result as JSON data. written: the file that received the repaired module."""
     return {
         "steps": list(repair.steps),
         "proof": repair.proof,

@@ -13,29 +13,43 @@ WIDTH = 30
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("submissions", type=Path, help="a folder with a folder for each student")
+    parser.add_argument(
+        "submissions", type=Path, help="a folder that contains a folder for each student"
+    )
     parser.add_argument(
         "--course",
         type=Path,
-        help="the folder of the course (default: SUBMISSIONS or the one above)",
+        help="the folder of the course (default: SUBMISSIONS or its parent)",
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("grades.csv"))
-    parser.add_argument("--feedback", type=Path, help="a folder for one HTML page each student")
-    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
+    parser.add_argument("--feedback", type=Path, help="a folder for HTML pages, one per student")
     parser.add_argument(
-        "--seconds", type=float, default=30.0, help="of processor time, for one notebook"
+        "--workers", type=int, help="the number of processes (default: one per core)"
     )
-    parser.add_argument("--memory", type=int, default=2048, help="MiB for one notebook")
     parser.add_argument(
-        "--trust", action="store_true", help="grade also where notebooks cannot be contained"
+        "--seconds",
+        type=float,
+        default=30.0,
+        help="the limit of processor time for one notebook (default: 30)",
     )
-    parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
+    parser.add_argument(
+        "--memory",
+        type=int,
+        default=2048,
+        help="the memory limit of one notebook in MiB (default: 2048)",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="grade even without a container for notebooks",
+    )
+    parser.add_argument("--again", action="store_true", help="grade all submissions again")
     parser.add_argument(
         "--regrade",
         action="append",
         default=[],
         metavar="NAME",
-        help="grade anew what a student handed in, or an exercise of all; repeatable",
+        help="a student or an exercise to grade again; repeatable",
     )
     configure_format(parser)
 
@@ -99,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _progress(done: int, of: int, student: str) -> None:
-    """A bar in a terminal, a line for each submission elsewhere."""
+    """A progress bar in a terminal; otherwise a line for each submission."""
     if sys.stderr.isatty():
         filled = WIDTH * done // of
         end = "\n" if done == of else ""

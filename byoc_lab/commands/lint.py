@@ -71,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
 def _modules(
     options: argparse.Namespace, progress: ProgressLine
 ) -> Iterator[tuple[str, IRModule, str, Numbers | None]]:
-    """The files' names and modules; for a saved trace the initial module and the result of each
-    stage, with the stage's name and the numbers of its regions."""
+    """The names and modules of the files; for a saved trace, the initial module and the result of
+    each stage, with the stage's name and its region numbers."""
     for name in options.files:
         shown = STDIN if name == STANDARD_INPUT else name
         progress(f"reading {name}")

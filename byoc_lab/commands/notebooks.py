@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0, or the exit code of JupyterLab."""
+    """Exit code 0, or the exit code of JupyterLab."""
     from byoc_lab.containment.children import in_front
     from byoc_lab.lessons.course_files import FIRST, copy_course
 
@@ -46,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _can_open() -> bool:
-    """Whether JupyterLab is installed and a person is there to see its address; prints why not."""
+    """Whether JupyterLab is installed and a person can see its address; prints the reason if
+    not."""
     if importlib.util.find_spec("jupyterlab") is None:
         print("not opened: JupyterLab is not installed; pip install jupyterlab")
         return False

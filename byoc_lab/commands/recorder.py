@@ -8,7 +8,7 @@ from byoc_lab.commands.shared import OK
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no arguments."""
+    """The command has no arguments."""
 
 
 def run(options: argparse.Namespace) -> int:

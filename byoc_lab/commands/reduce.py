@@ -28,24 +28,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", required=True, metavar="PREDICATE", help=KEEP)
     parser.add_argument(
         "--target",
-        help="the name of the back end (default: the one that --pipeline annotates for, or dnnl; "
-        "for a finding none)",
+        help="the name of the back end (default: the back end that --pipeline annotates for, or "
+        "dnnl; none for a finding)",
     )
     parser.add_argument(
         "--pipeline",
         help="the name of the pipeline, or names of passes, such as PartitionGraph, separated by "
-        "commas (default: the pipeline of the back end; for a finding none)",
+        "commas (default: the pipeline of the back end; none for a finding)",
     )
     parser.add_argument(
         "--budget",
         type=int,
         default=1000,
         metavar="CALLS",
-        help="how many modules are examined at most (default: 1000)",
+        help="maximum number of modules to examine (default: 1000)",
     )
-    parser.add_argument(
-        "--seconds", type=float, help="how much processor time is used at most (default: no limit)"
-    )
+    parser.add_argument("--seconds", type=float, help="maximum processor time (default: no limit)")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where to write the module, as Relay text"
     )
@@ -53,26 +51,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--script",
         type=Path,
         metavar="FILE.py",
-        help="where to write a Python script that shows both modules and what is said of them",
+        help="where to write a Python script that shows both modules and the result for each",
     )
     parser.add_argument(
         "--resume",
         type=Path,
         metavar="FILE",
-        help="a file that keeps the answers: a search that was interrupted goes on with them",
+        help="a file for the answers, from which an interrupted search resumes",
     )
     configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if no single change makes the module smaller, 1 if the budget was used up before."""
+    """Exit code 0 if no single change makes the module smaller, 1 if the budget was used up
+    before."""
     from byoc_lab import reduce
     from byoc_lab.lab.reducing.named import KINDS_THAT_RUN_CODE, predicate_named
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)
-    refuse_foreign(adopted(mod), "reduce")  # before its rules are looked up among those of Relay
+    # before the rules of another language are looked up as Relay rules
+    refuse_foreign(adopted(mod), "reduce")
     function = _function(options.keep)
     kind = options.keep.partition(":")[0]
     asked = {"target": options.target, "pipeline": options.pipeline}
@@ -97,15 +97,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _function(keep: str) -> FileFunction | None:
-    """The function of FILE.py:FUNCTION; None for the name of a predicate. Raises ArgumentError and
+    """The function of FILE.py:FUNCTION; None for a named predicate. Raises ArgumentError and
     OSError."""
     name, _, function = keep.rpartition(":")
     return FileFunction(name, function) if name.endswith(".py") else None
 
 
 class FileFunction:
-    """A function of a file; another process recreates it by running the file again. Its name and
-    code are those of the function. Raises ArgumentError and OSError."""
+    """A function defined in a file; a different process recreates it by running the file again. It
+    takes over the name and code of the function. Raises ArgumentError and OSError."""
 
     def __init__(self, file: str, function: str):
         self._arguments = file, function

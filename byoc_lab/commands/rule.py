@@ -37,5 +37,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(code: str, name: str, severity: str | None, page: str | None) -> dict[str, str | None]:
-    """A rule as plain data. severity: None for a rule of Relax, whose findings have their own."""
+    """A rule as plain data. severity: None for a Relax rule, because its findings have different
+    severities."""
     return {"code": code, "name": name, "severity": severity, "page": page}

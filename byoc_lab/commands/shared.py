@@ -1,4 +1,4 @@
-"""Exit codes and module reading that several commands share."""
+"""Exit codes, options and module reading that several commands share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INPUT = (
     "saved trace, or a recording that tvm_recorder.py made in a real TVM, for the module that it "
     "began with; or - for Relay text from standard input"
 )
-MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
+MAX_UNPACKED = 1 << 32  # maximum of bytes of unpacked arrays
 DEFAULT_PIPELINE = "dnnl"
 PIPELINE = (
     f"the name of the pipeline (default: {DEFAULT_PIPELINE}); for a Relax module also a name that "
@@ -57,7 +57,7 @@ def configure_import(parser: argparse.ArgumentParser) -> None:
 
 def configure_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that reads a model: code to import first, and shapes and
-    values of its inputs."""
+    values of inputs."""
     configure_import(parser)
     parser.add_argument(
         "--shape",
@@ -83,8 +83,8 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_run(parser: argparse.ArgumentParser, without: str, seed: str) -> None:
-    """Add MODEL, the pipeline that it runs through, and its inputs. without: the inputs without
-    --inputs. seed: what --seed is of."""
+    """Add MODEL, its pipeline and its inputs. without: the default inputs, in words. seed: the use
+    of --seed, in words."""
     configure_model(parser)
     parser.add_argument(
         "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
@@ -96,8 +96,8 @@ def configure_run(parser: argparse.ArgumentParser, without: str, seed: str) -> N
 
 
 def configure_target(parser: argparse.ArgumentParser) -> None:
-    """Add --target, the back end that gets the regions, and --pipeline, which the module will
-    run."""
+    """Add --target, the back end of the regions, and --pipeline, the passes that will run on the
+    module."""
     parser.add_argument(
         "--target",
         "--backend",
@@ -136,7 +136,7 @@ def judged_share(
     backend: str, share: float, least: float, what: str, way: str = "byoc-lab explain says why"
 ) -> int:
     """The exit code for a back end that computes this share (0 to 1), if `least` percent are
-    required; the reason is written to standard error. way: how to find the cause."""
+    required; writes the reason to standard error. way: a hint on how to find the cause."""
     if 100 * share >= least:
         return OK
     told = (
@@ -148,11 +148,12 @@ def judged_share(
 
 def read_module(name: str, options: argparse.Namespace, known: bool = False) -> IRModule:
     """The module of a file, the initial module of a saved trace, or the module on standard input
-    for "-"; with the shapes and values of inputs that the options give. known: all sizes of its
+    for "-"; with the shapes and values of inputs from the options. known: whether all sizes of its
     inputs must be known.
 
     Raises ParseError, ImporterError, TraceFileError, ArgumentError and OSError; UnknownLengthsError
-    for lengths that must be known."""
+    if a size is not known but must be.
+    """
     from byoc_lab.importers import load
     from byoc_lab.importers.given import inputs_of, with_given
     from byoc_lab.importers.registry import guess_inputs
@@ -181,7 +182,7 @@ def _unknown_lengths(guess: Guess) -> UnknownLengthsError:
 
 
 def given_options(shape: Mapping[str, Sequence[int]], freeze: Mapping[str, Any]) -> list[str]:
-    """Shapes and values of inputs as options of the command line."""
+    """Shapes and values of inputs, written as options of the command line."""
     words = []
     for name, lengths in shape.items():
         words += ["--shape", f"{name}={','.join(map(str, lengths))}"]
@@ -191,7 +192,7 @@ def given_options(shape: Mapping[str, Sequence[int]], freeze: Mapping[str, Any])
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    """Names and texts of options like NAME=TEXT; a name may contain an equals sign."""
+    """Names and texts of options like NAME=TEXT; the name may contain an equals sign."""
     pairs = [tuple(part.rpartition("=")[::2]) for part in given]
     for text, (name, value) in zip(given, pairs, strict=True):
         if not name or not value:
@@ -240,8 +241,8 @@ def _number(text: str) -> int | float:
 
 
 def read_text(name: str) -> str:
-    """The text of a file, or of standard input for "-"; of one without end as much as a text may
-    have. Raises OSError."""
+    """The text of a file, or of standard input for "-", up to the maximum size of a text. Raises
+    OSError."""
     if name == STANDARD_INPUT:
         return sys.stdin.read(MAX_CHARACTERS + 1)
     with Path(name).open(encoding="utf-8", errors="replace") as file:
@@ -274,11 +275,12 @@ def recorded_trace(
     progress: Callable[[str], object],
     title: str = "",
 ) -> Trace:
-    """A saved trace or recording as it is, unless a pipeline is named; else a trace made now, with
+    """A saved trace or recording unchanged, if no pipeline is named; otherwise a new trace with
     this title.
 
-    Raises what `read_module` and `trace` raise, and ArgumentError for shapes and values of a saved
-    trace."""
+    Raises the errors of `read_module` and `trace`, and ArgumentError if shapes or values are given
+    for a saved trace.
+    """
     from byoc_lab import trace
 
     progress(f"reading {name}")
@@ -296,7 +298,7 @@ def recorded_trace(
 
 
 def read_once(*names: str) -> None:
-    """Raise ArgumentError if several of the names are standard input."""
+    """Raise ArgumentError if more than one of the names is standard input."""
     if names.count(STANDARD_INPUT) > 1:
         raise ArgumentError("standard input (-) can be read once; name a file for the other module")
 
@@ -306,7 +308,7 @@ def read_arrays(path: Path) -> Mapping[str, Any]:
     than MAX_UNPACKED, and OSError."""
     import numpy as np
 
-    ordinary_file(path).open("rb").close()  # an OSError after this comes from the contents
+    ordinary_file(path).open("rb").close()  # later OSErrors come from the contents
     try:
         with zipfile.ZipFile(path) as packed:
             sizes = [i.file_size for i in packed.infolist() if i.compress_type != 0]

@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """1 if there are errors: a pass that failed, or a finding of severity "error" in the result of
-    a stage."""
+    """Exit code 1 if there are errors (a failed pass, or a finding of severity "error" in the
+    result of a stage), else 0."""
     with ProgressLine() as progress:
         recorded = recorded_trace(options.model, options.pipeline, options, progress)
         for n, stage in enumerate(recorded, 1):

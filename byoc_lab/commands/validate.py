@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if the numbers are right, 1 if some are wrong, 3 if nothing could be compared."""
+    """Exit code 0 if the numbers are right, 1 if some are wrong, 3 if nothing could be compared."""
     from byoc_lab import trace, validate
 
     with ProgressLine() as progress:

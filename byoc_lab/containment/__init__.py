@@ -1,1 +1,2 @@
-"""Other processes: the files and system calls available to them, their limits, and their ends."""
+"""Child processes: the files and system calls available to them, their resource limits, and their
+termination."""

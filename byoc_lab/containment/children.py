@@ -1,8 +1,8 @@
-"""Child processes: each ends with this one, and no wait for one is without a limit.
+"""Child processes: each ends with this process, and every wait for a child has a limit.
 
-A child answers messages on a pipe: a fork of this process, or a command that is started. Each
-message has its length in front. Waits end when the child has used its processor time (see
-`processor_time.wait`); a stopped or a sleeping one is ended by the clock.
+A child is a fork of this process or a command, and answers messages on a pipe. Each message is
+preceded by its length. Waits end when the child has used its processor time (see
+`processor_time.wait`); a stopped or sleeping child is ended by wall-clock time.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from byoc_lab import processor_time
 from byoc_lab.containment.family import die_with
 from byoc_lab.errors import ByocLabError
 
-END_LIMIT = 10.0  # for a process to end after it has closed its pipe
+END_LIMIT = 10.0  # time for a process to end after it has closed its pipe
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows ends a process by any signal
 LENGTH = struct.Struct("<Q")
 NOTHING = subprocess.DEVNULL
-LONGEST_LOOK = 0.05  # seconds between two looks at a process that should end
+LONGEST_LOOK = 0.05  # seconds between two checks of a process that should end
 
 
 class ChildError(ByocLabError, RuntimeError):
     """A child process gave no answer.
 
-    Attributes: `kind`, "crashed" or "timed out"; `code`, the exit status of one that crashed: the
-    negative number of the signal that ended it, or None if it closed its pipe and went on.
+    Attributes: `kind`, "crashed" or "timed out"; `code`, the exit status of a crashed child: the
+    negative number of the signal that ended it, or None if it closed its pipe but continued to run.
     """
 
     def __init__(self, message: str, kind: str, code: int | None = None):
@@ -44,10 +44,10 @@ class ChildError(ByocLabError, RuntimeError):
 
 
 class Child:
-    """A child process that answers messages; the leader of a session, which ends with it.
+    """A child process that answers messages. It leads a session, which ends with it.
 
-    pid: its process id. poll: gives its exit status once it has ended, else None. answers,
-    requests: the descriptors on which it is read from and written to, if any.
+    pid: its process id. poll: returns its exit status once it has ended, else None. answers,
+    requests: the descriptors to read from it and to write to it, if any.
     """
 
     def __init__(
@@ -63,9 +63,10 @@ class Child:
     def forked(cls, serve: Callable[[int], None]) -> Child:
         """A fork of this process, in which `serve` writes messages to the given descriptor.
 
-        It reads an empty input, and Ctrl-C is for this process alone."""
+        Its input is empty, and Ctrl-C does not reach it.
+        """
         parent, (answers, written) = os.getpid(), os.pipe()
-        _flush()  # else the child would write buffered output, too
+        _flush()  # otherwise the child would write buffered output, too
         pid = os.fork()
         if pid == 0:
             _serve_in_fork(serve, written, parent)
@@ -76,7 +77,7 @@ class Child:
     def started(cls, command: Sequence[str], **options: Any) -> Child:
         """A command that reads requests on its input and writes answers to its output.
 
-        options: of `subprocess.Popen`."""
+        options: for `subprocess.Popen`."""
         asked, requests = os.pipe()
         answers, written = os.pipe()
         os.set_blocking(requests, False)
@@ -104,12 +105,13 @@ class Child:
                 raise self._crashed() from None
 
     def receive(self, limit: float, asleep: float | None = None) -> bytes:
-        """The next message. limit, asleep: as `processor_time.wait` has them. Raises ChildError."""
+        """The next message. limit, asleep: as for `processor_time.wait`. Raises ChildError."""
         (length,) = LENGTH.unpack(self._read(LENGTH.size, limit, asleep))
         return self._read(length, limit, asleep)
 
     def ended(self, seconds: float) -> int | None:
-        """The exit status of the child, if it ends within some seconds of wall-clock time."""
+        """The exit status of the child, if it ends within this number of seconds of wall-clock
+        time."""
         until, pause = time.monotonic() + seconds, 0.0005
         while (code := self.poll()) is None and time.monotonic() < until:
             time.sleep(pause)
@@ -118,10 +120,10 @@ class Child:
 
     def end(self) -> None:
         """Kill the child and its session."""
-        if hasattr(os, "killpg"):  # not on Windows
+        if hasattr(os, "killpg"):  # not available on Windows
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, KILL)
-        if self.poll() is None:  # a fork may have no session yet
+        if self.poll() is None:  # a fork may not lead a session yet
             with suppress(ProcessLookupError):
                 os.kill(self.pid, KILL)
         self.ended(END_LIMIT)
@@ -170,8 +172,8 @@ def run(
     """Run a command until it and all processes that it started have ended; without input unless
     `options` give a `stdin`.
 
-    limit, asleep: as `processor_time.wait` has them. options: of `subprocess.Popen`.
-    Raises ChildError for a command that does not end, and OSError for one that cannot be run.
+    limit, asleep: as for `processor_time.wait`. options: for `subprocess.Popen`. Raises ChildError
+    for a command that does not end, and OSError for a command that cannot be run.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL, **options}
@@ -196,12 +198,13 @@ def run(
 
 
 def in_front(command: Sequence[str]) -> int:
-    """The exit status of a command that has this terminal, and no limit: a person works with it."""
+    """Run a command on this terminal, without a limit, because a person works with it; returns its
+    exit status."""
     return subprocess.run(command).returncode
 
 
 def timed_out(limit: float) -> ChildError:
-    """The error for a child that has used its processor time."""
+    """The error for a child that has used up its processor time."""
     return ChildError(
         f"it did not end within {limit:g} s of processor time and was stopped", "timed out"
     )
@@ -236,7 +239,7 @@ def _serve_in_fork(serve: Callable[[int], None], written: int, parent: int) -> N
         code = 0
     except Exception:
         traceback.print_exc()
-    finally:  # neither may go on as if it were the parent
+    finally:  # the fork must not continue as if it were the parent
         _flush()
         os._exit(code)
 
@@ -256,7 +259,7 @@ def write_message(descriptor: int, message: bytes) -> None:
 
 
 def read_message(stream: BinaryIO) -> bytes | None:
-    """The next message that a child gets on its input; None after the last one."""
+    """The next message that a child receives on its input; None after the last message."""
     header = stream.read(LENGTH.size)
     return stream.read(*LENGTH.unpack(header)) if len(header) == LENGTH.size else None
 

@@ -1,7 +1,7 @@
-"""Permanent restrictions that the kernel puts on a process: privileges, system calls, resources.
+"""Permanent restrictions of a process by the kernel: privileges, system calls, resources.
 
-This holds without namespaces too. A system call is refused if it reaches another process or
-program, or if it takes memory that no limit counts.
+They also work without namespaces. A system call is refused if it reaches another process or
+program, or if it uses memory that no limit counts.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import sys
 NO_NEW_PRIVILEGES, DROP_BOUNDING, DUMPABLE, CHILD_SUBREAPER = 38, 24, 4, 36
 SECCOMP, FILTER = 22, 2
 CAPABILITIES = 64
-NEW_NAMESPACES = 0x7E020000  # the flags CLONE_NEW* of clone
+NEW_NAMESPACES = 0x7E020000  # the CLONE_NEW* flags of clone
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CALLS = {
     # Sockets reach programs outside; io_uring opens them without a system call.
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "io_uring_setup": (425, 425),
-    # Memory that no address space and no folder has.
+    # Memory outside of every address space and every folder.
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
     # A new user namespace has all privileges: it can mount folders of any size.
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "fsopen": (430, 430),
-    # Other processes, and the kernel.
+    # Calls that affect other processes and the kernel.
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "bpf": (321, 280), "perf_event_open": (298, 241),
     "userfaultfd": (323, 282), "open_by_handle_at": (304, 265),
@@ -40,7 +40,8 @@ SHARED_AND_ANONYMOUS, STREAM, KIND_OF_SOCKET = 0x21, 1, 0xF
 
 
 def confine() -> None:
-    """Give up the capabilities of this process for good, and have system calls refused."""
+    """Drop the capabilities of this process permanently, and make the kernel refuse system
+    calls."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -53,8 +54,8 @@ def confine() -> None:
 
 
 def refuse_calls() -> None:
-    """Have the kernel refuse the system calls of CALLS, new namespaces, shared memory without a
-    file, and pairs of sockets that could send elsewhere: EPERM."""
+    """Make the kernel refuse, with EPERM, the system calls of CALLS, new namespaces, shared memory
+    without a file, and socket pairs that could send elsewhere."""
     program = _filter()
     code = ctypes.create_string_buffer(program, len(program))
 
@@ -68,7 +69,7 @@ def refuse_calls() -> None:
 
 
 def _filter() -> bytes:
-    """The program for the kernel, in its classic BPF."""
+    """The filter program for the kernel, in classic BPF."""
     machine = platform.machine()
     if machine not in ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no numbers of system calls are known for {machine}")
@@ -81,11 +82,13 @@ def _filter() -> bytes:
 
     steps = [
         (load, 0, 0, 4), (equal, 1, 0, ARCHITECTURES[machine]), (give, 0, 0, kill),
-        (load, 0, 0, 0), (least, 0, 1, 0x40000000), (give, 0, 0, refuse),  # the x32 calls
+        # system calls of the x32 ABI
+        (load, 0, 0, 0), (least, 0, 1, 0x40000000), (give, 0, 0, refuse),
     ]  # fmt: skip
     for numbers in CALLS.values():
         steps += [(equal, 0, 1, numbers[column]), (give, 0, 0, refuse)]
-    missing = 0x00050000 | errno.ENOSYS  # the C library then uses clone, whose flags can be read
+    # the C library then falls back to clone, whose flags can be checked
+    missing = 0x00050000 | errno.ENOSYS
     steps += [(equal, 0, 1, CLONE3[column]), (give, 0, 0, missing)]
     steps += [
         (equal, 0, 4, CLONE[column]), (load, 0, 0, argument(0)),
@@ -102,21 +105,21 @@ def _filter() -> bytes:
 
 
 def hide_from_others() -> None:
-    """No process without privileges can look into this one or its memory."""
+    """Prevent unprivileged processes from inspecting this process and its memory."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DUMPABLE, 0, 0, 0, 0)
 
 
 def become_reaper() -> None:
-    """Make orphaned grandchildren children of this process, for systems without namespaces."""
+    """Make this process adopt orphaned grandchildren, for systems without namespaces."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def limit(**most: int) -> None:
-    """Set limits that the kernel keeps for this process and those that it starts: `as_`, `cpu`,
-    `fsize`, ... of `resource`; the lower of the given one and the present one."""
-    import resource  # it does not exist on Windows
+    """Set kernel limits for this process and the processes that it starts: `as_`, `cpu`, `fsize`,
+    ... of `resource`; each becomes the lower of the given and the current limit."""
+    import resource  # not available on Windows
 
     for name, value in most.items():
         kind = getattr(resource, f"RLIMIT_{name.strip('_').upper()}")

@@ -1,9 +1,9 @@
-"""Commands in containers: they see Python, its packages and /usr, and one small folder to write to.
+"""Commands in containers: they see Python, its packages and /usr, and one small writable folder.
 
-bubblewrap makes the container where it is installed, because distributions that forbid user
-namespaces to other programs may allow it; `launch.py` makes the same one from the same plan
-elsewhere. A contained command has no network, sees no other process, and finds no file that is not
-in its plan: no home, no /run, no socket.
+If bubblewrap is installed, it creates the container, because distributions that forbid user
+namespaces may allow them for bubblewrap; otherwise `launch.py` creates the same container from the
+same plan. A contained command has no network, sees no other process, and finds only the files of
+its plan: no home, no /run, no socket.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from byoc_lab.containment.scratch import scratch_folder
 from byoc_lab.errors import ByocLabError
 
 FOLDER = "/tmp"
-"""The one folder that a contained command can write to; it is empty at first."""
+"""The only folder that a contained command can write to; it is empty at first."""
 
 WAYS = ("bubblewrap", "namespaces")
-"""How containers are made, in the order of trial; root tries its own namespaces first, because with
-bubblewrap it stays root, whose processes the kernel does not count."""
+"""The kinds of containers, in the order of trial. Root tries namespaces without bubblewrap first:
+with bubblewrap it stays root, whose processes the kernel does not count."""
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 SYSTEM = ("/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
-LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")  # to /usr, in most distributions
-DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")  # /dev/zero would give shared memory
+LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")  # links to /usr, in most distributions
+# the host's /dev/zero would allow shared memory
+DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")
 PROBE_SECONDS = 60.0
 PROBE = "import os, sys, numpy; print(os.getpid(), *map(os.path.exists, ('/run', sys.argv[1])))"
 PROBED = "1 False False"
@@ -42,7 +43,8 @@ class ContainmentError(ByocLabError, RuntimeError):
 
 @cache
 def way() -> str:
-    """The first of WAYS that works here, found by trying. Raises ContainmentError for none."""
+    """The first of WAYS that works on this machine, found by trying. Raises ContainmentError if
+    none works."""
     reasons = []
     for name in WAYS if os.geteuid() else reversed(WAYS):
         reason = failure(name)
@@ -56,7 +58,7 @@ def way() -> str:
 
 
 def possible() -> bool:
-    """Whether `way` finds one."""
+    """Whether `way` finds a kind of container that works."""
     try:
         return bool(way())
     except ContainmentError:
@@ -64,7 +66,7 @@ def possible() -> bool:
 
 
 def failure(name: str) -> str:
-    """Why one of WAYS does not work here; empty if it does."""
+    """Why a kind of WAYS does not work on this machine; empty if it works."""
     if sys.platform != "linux":
         return f"needs Linux, found {sys.platform}"
     if name == "bubblewrap" and shutil.which("bwrap") is None:
@@ -90,7 +92,8 @@ def contained(
     """The command line that runs a command in a container.
 
     name: one of WAYS. folder: an empty folder for its preparation, which the command does not see.
-    hidden: folders that are empty for the command. size: bytes of FOLDER, where the command starts.
+    hidden: folders that appear empty to the command. size: the size in bytes of FOLDER, where the
+    command starts.
     """
     root, empty = folder / "root", folder / "empty"
     root.mkdir()
@@ -116,7 +119,7 @@ def contained(
 
 
 def plan(hidden: Iterable[Path], empty: Path, size: int) -> list[list[str]]:
-    """The steps that build the file system: a kind, arguments, and the path inside."""
+    """The steps that build the file system: each has a kind, arguments, and the path inside."""
     steps = [["writable", str(size), FOLDER], ["processes", "/proc"]]
     for link in LINKS:
         if os.path.islink(link):
@@ -139,8 +142,8 @@ def plan(hidden: Iterable[Path], empty: Path, size: int) -> list[list[str]]:
 
 
 def packages() -> list[str]:
-    """The folders of Python's path that are its own or have installed packages: not a folder of
-    scripts, and not the current one."""
+    """The folders of Python's path that belong to Python or have installed packages; not a folder
+    of scripts, and not the current folder."""
     own = (sys.prefix, sys.base_prefix)
     return [
         each
@@ -151,8 +154,9 @@ def packages() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The variables of a contained command: where programs and packages are, and its folder."""
+    """The environment variables of a contained command: the paths of programs and packages, and its
+    folder."""
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG")}
-    if kept.get("PATH"):  # whose folders may not be there
+    if kept.get("PATH"):  # these folders may not exist
         kept["PATH"] += os.pathsep + os.defpath
     return {**kept, "PYTHONPATH": os.pathsep.join(packages()), "HOME": FOLDER, "TMPDIR": FOLDER}

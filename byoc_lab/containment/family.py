@@ -1,4 +1,4 @@
-"""The processes below a process: they end with it, and are found and ended together."""
+"""The descendants of a process: they end with it, and are found and ended together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 def die_with(parent: int) -> None:
     """Kill this process when its parent ends, and at once if the parent has ended already. parent:
-    the id that the parent had. Without effect outside Linux."""
+    the expected process id of the parent. Has no effect outside Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
@@ -21,7 +21,7 @@ def die_with(parent: int) -> None:
 
 
 def below(root: int) -> set[int]:
-    """The processes below one, by their parents; none without /proc."""
+    """The descendants of a process, found by parent ids; none without /proc."""
     parents: dict[int, int] = {}
     if not os.path.isdir("/proc/self"):
         return set()
@@ -42,7 +42,7 @@ def below(root: int) -> set[int]:
 
 
 def end_with_all_below(root: int) -> None:
-    """Kill a process and those below it."""
+    """Kill a process and its descendants."""
     for process in (*below(root), root):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)

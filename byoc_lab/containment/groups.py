@@ -1,8 +1,8 @@
 """Control groups of version 2: the kernel counts all memory of a command and its children.
 
-Memory of files, shared memory and the kernel's own count too, and so do processes, whoever has
-started them. A group is made where this account may make one: in the group of this process, if that
-has no process, or in one above it, whose controllers are for those below.
+This includes memory of files, shared memory and kernel memory, and all processes in the group. A
+group is created where this account may create one: in the group of this process, if that group has
+no process itself, or in a group above it that enables its controllers for groups below.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from byoc_lab.errors import ByocLabError
 
 PREFIX = "byoc-lab-"
 CONTROLLERS = ("memory", "pids")
-ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'  # a script of sh: it enters before it begins
-TRIED, TAKEN = 64 << 20, 256 << 20  # bytes that the trial may have, and takes
+# a shell script: the process enters the group before it runs the command
+ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
+TRIED, TAKEN = 64 << 20, 256 << 20  # memory limit of the trial, and bytes that it allocates
 TRIAL = f"print(len(b'x' * {TAKEN}))"
 TRIAL_SECONDS = 60.0
 FORBIDDEN = "this account may not write it"
@@ -31,7 +32,7 @@ ADVICE = "`systemd-run --user --scope byoc-lab ...` runs a command where it may"
 
 
 class GroupError(ByocLabError, RuntimeError):
-    """This process can make no control group."""
+    """This process cannot create a control group."""
 
 
 class Group:
@@ -41,23 +42,23 @@ class Group:
         self.path = path
 
     def entering(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a command in the group, from its first instruction on."""
+        """The command line that runs a command inside the group from its first instruction."""
         return ["/bin/sh", "-c", ENTER, str(self.path), *command]
 
     def killed(self) -> int:
-        """The number of processes that the kernel has killed because the group exceeded its
-        memory."""
+        """The number of processes that the kernel has killed because the group exceeded its memory
+        limit."""
         counts = dict(line.split() for line in _read(self.path / "memory.events").splitlines())
         return int(counts.get("oom_kill", 0))
 
     def remove(self) -> None:
-        """End all processes of the group, and remove it."""
+        """Kill all processes of the group, and remove it."""
         until = time.monotonic() + END_LIMIT
         while self.path.exists() and time.monotonic() < until:
             for process in _read(self.path / "cgroup.procs").split():
                 with suppress(ProcessLookupError):
                     os.kill(int(process), signal.SIGKILL)
-            with suppress(OSError):  # a process is still in it
+            with suppress(OSError):  # a process has not left it yet
                 self.path.rmdir()
                 return
             time.sleep(LONGEST_LOOK)
@@ -66,8 +67,8 @@ class Group:
 @contextmanager
 def group(memory: int, processes: int) -> Iterator[Group]:
     """A group whose processes together are limited to this many bytes of memory, without swap, and
-    this many processes and threads at a time. It is removed afterwards, and leftover groups of
-    killed processes before. Raises GroupError."""
+    this many processes and threads at a time. It is removed at the end; leftover groups of killed
+    processes are removed first. Raises GroupError."""
     above = parent()
     for path in above.glob(f"{PREFIX}*"):
         if not os.path.exists(f"/proc/{path.name.removeprefix(PREFIX).partition('-')[0]}"):
@@ -89,7 +90,7 @@ def group(memory: int, processes: int) -> Iterator[Group]:
 
 
 def parent() -> Path:
-    """The nearest group, from that of this process upwards, in which this account may create
+    """The nearest group, from the group of this process upwards, in which this account may create
     groups. Raises GroupError if there is none."""
     own, top = _own()
     reasons = []
@@ -106,7 +107,7 @@ def parent() -> Path:
 
 @cache
 def failure() -> str:
-    """Why no group limits memory here, found by trying; empty if one does."""
+    """Why no group can limit memory on this machine, found by trying; empty if one can."""
     if sys.platform != "linux":
         return f"needs Linux, found {sys.platform}"
     try:
@@ -120,7 +121,7 @@ def failure() -> str:
 
 
 def _refusal(path: Path) -> str:
-    """Why no group with our limits can be made in one; empty if one can."""
+    """Why no group with our limits can be created in a group; empty if one can."""
     if not (os.access(path, os.W_OK) and os.access(path / "cgroup.procs", os.W_OK)):
         return FORBIDDEN
     missing = set(CONTROLLERS) - set(_read(path / "cgroup.controllers").split())
@@ -130,7 +131,7 @@ def _refusal(path: Path) -> str:
     if not set(CONTROLLERS) <= set(_read(control).split()):
         try:
             control.write_text(" ".join(f"+{name}" for name in CONTROLLERS))
-        except OSError as error:  # the kernel has no groups below one that has processes
+        except OSError as error:  # the kernel allows no groups below a group that has processes
             return f"its controllers are not for groups below it: {error.strerror}"
     return ""
 
@@ -150,7 +151,7 @@ def _own() -> tuple[Path, Path]:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of the kernel; empty if its group is gone."""
+    """The text of a kernel file; empty if its group no longer exists."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError:

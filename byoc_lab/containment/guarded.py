@@ -1,10 +1,10 @@
-"""Guarded calls: a function runs in a child process, so that a crash or an endless loop costs the
-answer and nothing else.
+"""Guarded calls: a function runs in a child process, so that a crash or an endless loop only loses
+the result of the call.
 
-`forked` makes a child for the call alone. That of `guarded` is a new Python, so a process with
-threads may have it: it reads pickled calls from its standard
-input and writes pickled answers, until its input ends. It serves one call after the other, and a
-new one is started after a crash or a call that took too long.
+`forked` creates a child for one call. `guarded` starts a new Python as its child, so it also works
+in a process with threads. This child reads pickled calls from its standard input and writes pickled
+answers, until its input ends. It serves several calls; after a crash, or a call that took too long,
+a new child is started.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any, BinaryIO
 from byoc_lab.containment.children import Child, ChildError, read_message, write_message
 from byoc_lab.containment.family import die_with
 
-START_LIMIT = 120.0  # for a child to become ready
-SHOWN = 12  # last lines of a crashed child's output
+START_LIMIT = 120.0  # limit for a child to become ready
+SHOWN = 12  # number of last output lines of a crashed child
 
 
 class WorkerProcess:
@@ -38,9 +38,9 @@ class WorkerProcess:
     def call(self, function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
         """The result of `function(*args)`, computed in the child.
 
-        function, args, result: what pickle takes. time_limit: seconds of processor time of the
-        call (see `processor_time.wait`).
-        Raises ChildError for a crash or a call that does not end, and what the function raises.
+        function, args and the result must be picklable. time_limit: seconds of processor time of
+        the call (see `processor_time.wait`). Raises ChildError for a crash or a call that does not
+        end, and the exception of the function.
         """
         request = pickle.dumps((function, args))
         self.start()
@@ -64,11 +64,11 @@ class WorkerProcess:
         self.close()
 
     def start(self) -> None:
-        """Start the child, unless there is one; it imports its modules while this process
+        """Start the child, unless it runs already; it imports its modules while this process
         continues."""
         if self._child is None:
             self._answered = False
-            self._written = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as the child does)
+            self._written = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the child)
             command = [sys.executable, "-c", CHILD, str(os.getpid())]
             self._child = Child.started(command, stderr=self._written)
             with self._closing() as child:
@@ -76,8 +76,8 @@ class WorkerProcess:
 
     @contextmanager
     def _closing(self) -> Iterator[Child]:
-        """The child, which is killed after an error; the error of a crash includes its last
-        lines."""
+        """The child, as a context: it is killed after an error; the error of a crash includes its
+        last output."""
         assert self._child is not None and self._written is not None
         try:
             yield self._child
@@ -95,16 +95,17 @@ _guards = threading.local()
 
 
 def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
-    """`WorkerProcess.call` with the child of this thread, which serves later calls too."""
+    """Calls `WorkerProcess.call` with the child of this thread, which serves later calls, too."""
     if not hasattr(_guards, "guard"):
         _guards.guard = WorkerProcess()
     return _guards.guard.call(function, *args, time_limit=time_limit)
 
 
 def forked(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
-    """`guarded` in a fork of this process, which has all modules imported here.
+    """Like `guarded`, in a fork of this process, which already has all imported modules.
 
-    For processes without threads: a fork has none of them, and waits for ever for what they hold.
+    Only for processes without threads: a fork lacks the threads, and would wait forever for locks
+    that they hold.
     """
     child = Child.forked(partial(_serve_one, function, args))
     try:
@@ -125,7 +126,8 @@ def _result(answer: bytes) -> Any:
     raise value
 
 
-# The child takes the path of its parent before it imports anything that is not Python's own.
+# The child takes over its parent's sys.path before it imports anything outside the standard
+# library.
 CHILD = """
 import pickle, struct, sys
 length, = struct.unpack("<Q", sys.stdin.buffer.read(8))
@@ -140,7 +142,7 @@ def serve() -> None:
     die_with(int(sys.argv[1]))
     faulthandler.enable()
     answers = os.dup(1)
-    os.dup2(2, 1)  # printed text is no answer
+    os.dup2(2, 1)  # printed text must not mix with answers
     write_message(answers, _answer(True, None))
     while (request := read_message(sys.stdin.buffer)) is not None:
         write_message(answers, _answered(_call, (request,)))
@@ -162,7 +164,7 @@ def _answer(ok: bool, value: Any) -> bytes:
     try:
         made = pickle.dumps((ok, value), pickle.HIGHEST_PROTOCOL)
         if not ok:
-            pickle.loads(made)  # some errors can be written and not read
+            pickle.loads(made)  # some exceptions can be pickled but not unpickled
     except Exception as error:
         what = f"{type(value).__name__}: {value}" if not ok else f"a {type(value).__name__}"
         reason = f"{what} (it cannot be sent to another process: {error})"

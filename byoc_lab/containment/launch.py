@@ -1,12 +1,12 @@
 """Starts a command in namespaces: `python launch.py ROOT PLAN COMMAND...`, without bubblewrap.
 
-It runs as a script and imports nothing of the package. ROOT: an empty folder, on which the file
+It runs as a script and imports nothing from the package. ROOT: an empty folder, on which the file
 system of the command is built. PLAN: JSON, the steps of `containment.plan`. The command is the
-first process of its namespace; it has no network, and it ends when this process does, which ends
-when its own parent does.
+first process of its namespace and has no network. It ends with this process, which ends with its
+parent.
 
-Root needs no user namespace, and becomes a user that nobody is: the kernel does not count the
-processes of root. Other accounts stay themselves in a user namespace.
+Root needs no user namespace, and switches to an unused user id, because the kernel does not count
+the processes of root. Other accounts keep their user id in a user namespace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEW_NETWORK, NEW_IPC, NEW_HOST_NAME, NEW_CGROUP = 0x40000000, 0x08000000, 0x0400
 NO_SET_UID, NO_DEVICES, BIND, RECURSIVE, PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 DETACH, DEATH_SIGNAL = 2, 1
 MOUNT_SETATTR, AT_RECURSIVE, AT_FDCWD, ATTRIBUTE_READ_ONLY = 442, 0x8000, -100, 1
-NOBODY, OF_NOBODY = 60578, 600  # first and number of user ids that are free with systemd
+NOBODY, OF_NOBODY = 60578, 600  # first and number of user ids that systemd leaves free
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +56,8 @@ def main(root: str, plan: str, *command: str) -> int:
                 os.setgroups([])
                 os.setresgid(group, group, group)
                 os.setresuid(user, user, user)
-            libc.prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)  # another user loses it
+            # changing the user clears this setting
+            libc.prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
             os.execvp(command[0], command)
         except OSError as error:
             print(error, file=sys.stderr, flush=True)
@@ -67,9 +68,10 @@ def main(root: str, plan: str, *command: str) -> int:
 
 
 def build(root: str, plan: list[list[str]], owner: str) -> None:
-    """Build the file system of a plan on `root` and make it this process's own.
+    """Build the file system of a plan on `root` and make it the root of this process.
 
-    owner: of what is writable, as an option of tmpfs."""
+    owner: the owner of writable folders, as an option of tmpfs.
+    """
     mount("none", "/", "none", PRIVATE | RECURSIVE)
     mount("tmpfs", root, "tmpfs", NO_SET_UID | NO_DEVICES, "size=1m,mode=755")
     for kind, *given in plan:

@@ -17,10 +17,11 @@ MANY_PROCESSES = "too many processes"
 class Limits:
     """The resource limits of one program.
 
-    seconds: of processor time, of all its processes together. memory: bytes of address space that
-    a process adds to what it has at first; bytes in use that all of them add, with the files in
-    their folder. processes: at one time. output: bytes that it prints. reply: bytes of its answers.
-    file: bytes of one file. folder: bytes of the folder that programs of one container share.
+    seconds: processor time of all its processes together. memory: bytes of address space that one
+    process adds after its start, and bytes in use that all processes add, including the files in
+    their folder. processes: the number of processes at a time. output: bytes of printed output.
+    reply: bytes of its answers. file: bytes of one file. folder: bytes of the folder that the
+    programs of one container share.
     """
 
     seconds: float = 30.0

@@ -1,5 +1,5 @@
-"""Folders that are gone when their process is: locked while it lives, removed by the next one if it
-was killed."""
+"""Temporary folders that are removed with their process: locked while it runs; if it was killed,
+the next process removes them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 @contextmanager
 def scratch_folder(prefix: str) -> Iterator[Path]:
-    """A new folder among the temporary files, removed at the end. Folders with the same prefix that
-    killed processes of this user have left are removed before. Raises OSError."""
+    """A new folder among the temporary files, removed at the end. First removes folders with the
+    same prefix that killed processes of this user have left. Raises OSError."""
     remove_abandoned(prefix)
     lock = None
     while lock is None:
@@ -23,16 +23,16 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # files that a notebook made unreadable stay
+        shutil.rmtree(folder, ignore_errors=True)  # files that a notebook made unreadable are left
         os.close(lock)
 
 
 def remove_abandoned(prefix: str) -> None:
     """Remove the folders of `scratch_folder` whose processes have ended."""
-    import fcntl  # it does not exist on Windows
+    import fcntl  # not available on Windows
 
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError):  # it is of another user, a link, or just removed
+        with suppress(OSError):  # it belongs to another user, is a link, or was just removed
             if folder.lstat().st_uid != os.geteuid():
                 continue
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -44,7 +44,8 @@ def remove_abandoned(prefix: str) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that locks a new folder; None if another process removed it before."""
+    """A descriptor that locks a new folder; None if another process has already removed the
+    folder."""
     import fcntl
 
     try:

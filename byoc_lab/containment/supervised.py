@@ -1,7 +1,8 @@
 """`supervised`: runs a function of untrusted code in a fork with limits.
 
-The process that calls it is the first of a container, or adopts orphans (`become_reaper`): what the
-function starts is below it, is counted, and ends with the call.
+The calling process is the first process of a container, or adopts orphans (`become_reaper`). So all
+processes that the function starts are its descendants; they are counted, and they end with the
+call.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from byoc_lab.containment.limits import (
 )
 from byoc_lab.processor_time import asleep_limit
 
-POLL = 0.02  # seconds between two looks at the processes
+POLL = 0.02  # seconds between two checks of the processes
 SHOWN = 4096  # bytes of output that are kept
-DESCRIPTORS = 1024  # above which a process of this package has none
+DESCRIPTORS = 1024  # descriptors above this number are not used by this package
 
 
 class Supervised(NamedTuple):
-    """The end of a run: a word of `limits`, the beginning of its output, and its reply."""
+    """The end of a run: a status of `limits`, the beginning of its output, and its reply."""
 
     status: str
     printed: bytes
@@ -47,8 +48,8 @@ class Supervised(NamedTuple):
 def supervised(
     serve: Callable[[int], None], limits: Limits, folder: Path, contained: bool
 ) -> Supervised:
-    """Run `serve` in a fork that may use `limits`, has no privileges and works in `folder`, which
-    is emptied after it. serve: writes its reply to the descriptor that it gets."""
+    """Run `serve` in a fork with `limits` and without privileges, in `folder`, which is emptied
+    afterwards. serve: writes its reply to the given descriptor."""
     output, write_output = os.pipe()
     before, (_, spent) = len(usage.alive(contained)), usage.used(contained)
     child = Child.forked(partial(_confined, serve, limits, folder, write_output))
@@ -58,7 +59,8 @@ def supervised(
     asleep = time.monotonic() + asleep_limit(limits.seconds)
     open_ends = {child.answers, output}
     while not status:
-        code = child.poll()  # before the pipes are read: all that it wrote is in them then
+        # polled before the pipes are read: after its end they contain all that it wrote
+        code = child.poll()
         ready, _, _ = select.select(list(open_ends), [], [], POLL if code is None else 0)
         for end in ready:
             data = os.read(end, 1 << 16)
@@ -87,10 +89,11 @@ def _exceeded(
 ) -> str:
     """The limit that the processes have exceeded; empty for none.
 
-    before, spent: how many there were, and their processor time, before the run. asleep: when it
-    ends by the clock."""
+    before, spent: the number of processes and their processor time before the run. asleep: the
+    wall-clock time at which the run must end.
+    """
     if len(usage.alive(contained)) - before > limits.processes:
-        return MANY_PROCESSES  # at once: while they are counted, they become more
+        return MANY_PROCESSES  # stop at once, because their number grows while they are counted
     memory, seconds = usage.used(contained)
     memory += usage.bytes_in(folder) if contained else 0
     if seconds - spent > limits.seconds or time.monotonic() > asleep:
@@ -101,16 +104,16 @@ def _exceeded(
 def _confined(
     serve: Callable[[int], None], limits: Limits, folder: Path, output: int, written: int
 ) -> None:
-    """The fork, before it serves: its limits, its descriptors and its folder."""
+    """In the fork: set the limits, descriptors and folder, then run `serve`."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (1, 2):
         os.dup2(output, number)
-    os.closerange(3, written)  # the caller's answer pipe is among them
+    os.closerange(3, written)  # this also closes the caller's answer pipe
     os.closerange(written + 1, DESCRIPTORS)
     limit(
         as_=limits.memory + usage.address_space(), fsize=limits.file, core=0, nofile=256,
         nproc=2 * limits.processes,
-        cpu=2 * int(limits.seconds) + 1,  # should the caller be late to notice
+        cpu=2 * int(limits.seconds) + 1,  # in case the caller notices too late
     )  # fmt: skip
     confine()
     os.chdir(folder)
@@ -119,9 +122,9 @@ def _confined(
 
 
 def _empty(folder: Path) -> None:
-    """Remove the content of a folder by a program that handles deeply nested folders; what it
-    cannot remove stays. Python and its packages are other file systems, if they are below the
-    folder."""
+    """Remove the content of a folder with a program that handles deeply nested folders; entries
+    that it cannot remove stay. Python and its packages are safe: if they are below the folder, they
+    are separate file systems."""
     find = shutil.which("find", path=os.defpath) or "find"  # independent of PATH
     command = [find, str(folder), "-xdev", "-mindepth", "1", "-delete"]
     run(command, asleep_limit(0))

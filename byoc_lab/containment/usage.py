@@ -1,4 +1,5 @@
-"""The processes of a container, or those below this one: their total usage, and killing them."""
+"""The processes of a container, or the descendants of this process: their total usage, and killing
+them."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from byoc_lab.containment.family import below
 from byoc_lab.processor_time import process_seconds
 
 BYTES_OF_A_FILE = 1024  # kernel memory of an empty file
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096  # not on Windows
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096  # not available on Windows
 
 
 def alive(contained: bool) -> list[str]:
-    """The processes in the container of this one, or else those below this one."""
+    """The processes in the container of this process or, without one, its descendants."""
     if contained:
         return [name for name in os.listdir("/proc") if name.isdigit()]
     return [str(number) for number in below(os.getpid())]
@@ -35,7 +36,7 @@ def used(contained: bool) -> tuple[int, float]:
 
 
 def address_space() -> int:
-    """The bytes of address space of this process; it depends on what its libraries reserve."""
+    """The address space of this process in bytes; it depends on how much its libraries reserve."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * PAGE
 
 
@@ -65,14 +66,15 @@ def end_all(child: int, contained: bool) -> None:
 
 
 def _command(process: str) -> bytes:
-    """The command line of a process: that of its parent until it executes another program."""
+    """The command line of a process; after a fork, that of its parent until it executes a
+    program."""
     return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def _memory(process: str) -> int:
-    """The bytes of a process that are in memory, without those of files if the kernel tells them
-    apart: a fork maps a page of a file when it first reads it, so how many it has differs from
-    machine to machine. A process that has ended has none."""
+    """The bytes of a process that are in memory; 0 if it has ended. Pages of files are left out if
+    the kernel counts them separately: a fork maps a page of a file on its first read, so their
+    number differs between machines."""
     lines = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
     sizes = {line.split()[0]: int(line.split()[1]) for line in lines if line.endswith(" kB")}
     return (sizes.get("RssAnon:", sizes.get("VmRSS:", 0)) + sizes.get("RssShmem:", 0)) << 10

@@ -17,18 +17,19 @@ from byoc_lab.containment.family import die_with
 def pool(workers: int, begin: Callable[..., object], *args: Any) -> Iterator[ProcessPoolExecutor]:
     """A pool of worker processes, which are killed after use.
 
-    Each is a new Python, calls `begin(*args)` first, and leaves interrupts to this process, which
-    ends it. A script that uses one needs `if __name__ == "__main__":`."""
+    Each worker is a new Python that first calls `begin(*args)`. It ignores interrupts; this process
+    ends it. A script that uses a pool needs `if __name__ == "__main__":`.
+    """
     made = ProcessPoolExecutor(
         workers, get_context("spawn"), initializer=_begin, initargs=(os.getpid(), begin, args)
     )
-    started = made._processes  # from Python 3.14 on, `kill_workers` kills them
+    started = made._processes  # from Python 3.14 on, `kill_workers` does this
     try:
         yield made
     finally:
         made.shutdown(wait=False, cancel_futures=True)
         for worker in list(started.values()):
-            worker.kill()  # it may be stopped, and Python would wait for it at its end
+            worker.kill()  # a stopped worker would make Python wait for it at its exit
             worker.join()
 
 

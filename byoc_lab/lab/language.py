@@ -1,4 +1,4 @@
-"""`Language`: the interface that each language of modules implements, Relay and Relax."""
+"""`Language`: the interface that each language of modules (Relay and Relax) implements."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Language(ABC):
     """A module in its language.
 
     Each function of byoc_lab that takes modules of any language checks the arguments that all
-    languages share, and asks one method for the rest: the method of its name, or `checker`
-    (`validate`) and `run_passes` (`bisect`). Arguments are those of the functions.
+    languages share, and calls one method for the rest: the method with its name, or `checker` (for
+    `validate`) and `run_passes` (for `bisect`). The methods take the arguments of the functions.
     """
 
     language: str
@@ -45,34 +45,34 @@ class Language(ABC):
 
     @abstractmethod
     def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]:
-        """Explain all calls. call: the one that was asked for, so that it can be checked."""
+        """Explain all calls. call: the requested call, to check that it exists."""
 
     @abstractmethod
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport:
-        """others: more modules, of this language."""
+        """others: further modules of this language."""
 
     @abstractmethod
     def coverage(self, backend: str, pipeline: Any) -> Coverage: ...
 
     @abstractmethod
     def checker(self, after: Any, inputs: Any, inside: bool, options: Mapping[str, Any]) -> Checker:
-        """A checker of the program `after`. inputs: those that it will get, or None. inside:
-        whether it looks into regions. options: how tolerances are derived."""
+        """A checker of the program `after`. inputs: the inputs that it will get, or None. inside:
+        whether it checks inside regions. options: how tolerances are derived."""
 
     @abstractmethod
     def run_passes(self, pipeline: Any, inputs: Any, era: str | None) -> PassesRun:
-        """Run the passes. inputs: give the module the lengths that it leaves open."""
+        """Run the passes. inputs: their shapes replace unknown dimension sizes of the module."""
 
 
 RELAY: Slot[Callable[[Any], Language]] = Slot()
-"""Makes of a module of Relay one in its language."""
+"""Wraps a Relay module."""
 
 
 def language_of(obj: Any, who: str) -> Language:
-    """A module in its language; anything else as if it were one of Relay. who: the function that
-    asks.
+    """A module in its language; anything else is treated as Relay. who: the calling function, for
+    messages.
 
-    Raises ForeignModuleError for a module of another language that was saved.
+    Raises ForeignModuleError for a saved module of another language.
     """
     mod = adopted(obj)
     if isinstance(mod, Language):

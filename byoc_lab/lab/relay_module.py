@@ -1,4 +1,4 @@
-"""`RelayModule`: a module of Relay as the laboratory sees it."""
+"""`RelayModule`: Relay as a `Language`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RelayModule(Language):
-    """A module of Relay that answers for its language."""
+    """A Relay module that implements `Language`."""
 
     language = "relay"
 
@@ -45,12 +45,14 @@ class RelayModule(Language):
         members = pipeline if isinstance(pipeline, (list, tuple)) else [pipeline]
         if not any(map(is_function, members)):
             return pipeline
-        from byoc_lab.lab.explaining.unfolding import lint_context  # which imports much
+        # imported here because it imports much
+        from byoc_lab.lab.explaining.unfolding import lint_context
 
         return lint_context(self.mod, pipeline)
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]:
-        from byoc_lab.lab.explaining.calls import explain_relay  # which imports much
+        # imported here because it imports much
+        from byoc_lab.lab.explaining.calls import explain_relay
 
         return explain_relay(self.mod, target, call, pipeline)
 
