@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.relay import Constant, Function
@@ -43,6 +44,14 @@ def run_onnx(op: str, *data: np.ndarray | None, results: int = 1, **attributes: 
 
 def numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+LENGTHS = (9, 8, 7)  # of the spatial axes
+
+
+def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """A number for each of `rank` axes."""
+    return st.tuples(*[st.integers(low, high)] * rank)
 
 
 def integers(*shape: int, dtype: str = "int8", seed: int = 0) -> np.ndarray:

@@ -8,38 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.relay import nn
-from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
+from tests.relay.op.onnx_runs import LENGTHS, each, numbers, run, run_onnx
 from tests.sweeps import some
 
 few = settings(max_examples=some(40))
 
 
-pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
-
-
+@pytest.mark.parametrize("rank", [1, 2, 3])
 @few
-@given(
-    groups=st.integers(1, 3),
-    per_group=st.integers(1, 3),
-    outputs=st.integers(1, 3),
-    kernel=pairs,
-    strides=pairs,
-    dilation=pairs,
-    pads=st.tuples(*[st.integers(0, 2)] * 4),
-    size=st.tuples(st.integers(7, 9), st.integers(7, 9)),
-    seed=st.integers(0, 9),
-)
-def test_conv2d_is_that_of_onnx_runtime(
-    groups, per_group, outputs, kernel, strides, dilation, pads, size, seed
-) -> None:
-    x = numbers((2, groups * per_group, *size), seed)
-    w = numbers((groups * outputs, per_group, *kernel), seed + 1)
-    attrs = {"strides": strides, "dilation": dilation, "groups": groups}
-    found = run(lambda a, b: nn.conv2d(a, b, padding=pads, **attrs), x, w)
-    wanted = run_onnx("Conv", x, w, strides=strides, dilations=dilation, group=groups, pads=pads)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+@given(data=st.data())
+def test_convolution_agrees_with_onnxruntime(rank, data) -> None:
+    groups, inputs, outputs = (data.draw(st.integers(1, 3)) for _ in range(3))
+    kernel, strides, dilation = (data.draw(each(rank, 1, 3)) for _ in range(3))
+    pads = data.draw(each(2 * rank, 0, 2))
+    x = numbers((2, groups * inputs, *LENGTHS[:rank]), 0)
+    w = numbers((groups * outputs, inputs, *kernel), 1)
+    attrs = {"strides": strides, "dilation": dilation, "groups": groups, "padding": pads}
+    found = run(lambda a, b: getattr(nn, f"conv{rank}d")(a, b, **attrs), x, w)
+    options = {"strides": strides, "dilations": dilation, "group": groups, "pads": pads}
+    np.testing.assert_allclose(found, run_onnx("Conv", x, w, **options), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("operator", ["conv2d", "conv2d_transpose"])
 @few
 @given(
     data_layout=st.permutations("NCHW").map("".join),
@@ -47,21 +37,23 @@ def test_conv2d_is_that_of_onnx_runtime(
     out_layout=st.permutations("NCHW").map("".join),
     groups=st.sampled_from([1, 2]),
 )
-def test_layouts_only_move_axes(data_layout, kernel_layout, out_layout, groups) -> None:
-    x, w = numbers((2, 4, 6, 7), 0), numbers((6, 4 // groups, 3, 2), 1)
-    plain = run(lambda a, b: nn.conv2d(a, b, groups=groups), x, w)
+def test_layouts_only_move_axes(operator, data_layout, kernel_layout, out_layout, groups) -> None:
+    build = getattr(nn, operator)
+    plain_kernel = "OIHW" if operator == "conv2d" else "IOHW"
+    channels = {"O": 6, "I": 4 // groups} if operator == "conv2d" else {"I": 4, "O": 3}
+    x = numbers((2, 4, 6, 7), 0)
+    w = numbers(tuple((channels | {"H": 3, "W": 2})[axis] for axis in plain_kernel), 1)
+    layouts = {
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_layout": out_layout,
+    }
     moved = run(
-        lambda a, b: nn.conv2d(
-            a,
-            b,
-            groups=groups,
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-        ),
+        lambda a, b: build(a, b, groups=groups, **layouts),
         x.transpose(["NCHW".index(c) for c in data_layout]),
-        w.transpose(["OIHW".index(c) for c in kernel_layout]),
+        w.transpose([plain_kernel.index(c) for c in kernel_layout]),
     )
+    plain = run(lambda a, b: build(a, b, groups=groups), x, w)
     # float32 sums in another order: HWOI of a grouped convolution, for one, copies differently.
     np.testing.assert_allclose(
         moved, plain.transpose(["NCHW".index(c) for c in out_layout]), rtol=1e-5, atol=1e-5
@@ -85,28 +77,3 @@ def test_integer_convolution_adds_up_in_out_dtype() -> None:
     x, w = np.full((1, 64, 1, 1), 127, np.int8), np.full((1, 64, 1, 1), 127, np.int8)
     found = run(lambda a, b: nn.conv2d(a, b, out_dtype="int32"), x, w)
     assert found.dtype == np.int32 and found.item() == 64 * 127 * 127
-
-
-fewer = settings(max_examples=some(12))
-
-
-LENGTHS = (9, 8, 7)
-
-
-def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
-    return st.tuples(*[st.integers(low, high)] * rank)
-
-
-@pytest.mark.parametrize("rank", [1, 3])
-@fewer
-@given(data=st.data())
-def test_convolution_agrees_with_onnxruntime(rank, data) -> None:
-    groups, inputs, outputs = (data.draw(st.integers(1, 2)) for _ in range(3))
-    kernel, strides, dilation = (data.draw(each(rank, 1, 3)) for _ in range(3))
-    pads = data.draw(each(2 * rank, 0, 2))
-    x = numbers((2, groups * inputs, *LENGTHS[:rank]), 0)
-    w = numbers((groups * outputs, inputs, *kernel), 1)
-    attrs = {"strides": strides, "dilation": dilation, "groups": groups, "padding": pads}
-    found = run(lambda a, b: getattr(nn, f"conv{rank}d")(a, b, **attrs), x, w)
-    options = {"strides": strides, "dilations": dilation, "group": groups, "pads": pads}
-    close(found, run_onnx("Conv", x, w, **options))
