@@ -1,16 +1,16 @@
-"""DNNL for users of today's Relax.
+"""DNNL for users of Relax in the current TVM.
 
-Importing this registers it: `relax.transform.RunCodegen()` then finds DNNL as it finds any code
-generator, and compiles functions with the attribute Codegen="dnnl". Where byoc_lab is installed,
-`import tvm` does that by itself. `partition_for_dnnl` makes such functions of everything that DNNL
-supports.
+Importing this package registers DNNL as a code generator: `relax.transform.RunCodegen()` then
+compiles functions with the attribute Codegen="dnnl". If byoc_lab is installed, `import tvm` also
+registers it. `partition_for_dnnl` moves all operators that DNNL supports into such functions.
 
-`register` makes a back end of one's own, from patterns and a code generator in Python, and
-`register(name)` takes over one of `byoc_lab.backends.register`. Of a partitioned module, `build`
-makes an executable with cards (`assert_offloaded`, `export_library`), `explain` says of each
-operator whether a region computes it, and `coverage` how much of the work regions do. `trace`,
-`lint`, `fix`, `explain_patterns`, `validate` and `bisect` are those of `byoc_lab`, which take
-modules of Relax, too. `board` raises an error that says how to read a module into Relay.
+`register` registers your own back end, with patterns and a code generator in Python;
+`register(name)` reuses a back end registered with `byoc_lab.backends.register`. `build` compiles a
+partitioned module to an executable with cards (`assert_offloaded`, `export_library`), `explain`
+says for each operator whether a region computes it, and `coverage` reports the share of the work in
+regions. `trace`, `lint`, `fix`, `explain_patterns`, `validate` and `bisect` are the functions of
+`byoc_lab`, which also accept Relax modules. `board` raises an error that says how to import a
+module into Relay.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ __all__ = [
     "register_codegen", "trace", "unregister", "validate", "why_not_relax",
 ]  # fmt: skip
 
-# Functions that check modules are large, and every `import tvm` imports this.
+# Loaded on first use: functions that check modules import a lot, and every `import tvm` imports
+# this package.
 _LAZY = {
     "RelaxBackend": "relax.backends",
     "RelaxExecutable": "relax.executable",
@@ -64,7 +65,7 @@ if find_spec("tvm_ffi") is not None:
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'byoc_lab.relax' has no attribute {name!r}")
-    # Kept, as a module of that name would otherwise replace it.
+    # Cached, because otherwise the submodule of the same name would replace the function.
     found = getattr(import_module(f"byoc_lab.{_LAZY[name]}"), name)
     globals()[name] = found
     return found

@@ -1,8 +1,8 @@
 """Back ends of Relax: supported operators, patterns, and code generators.
 
-`register` is the call of `byoc_lab.backends.register` for today's TVM, and `register(name)` takes
-over a back end of Relay. DNNL is one of them. A table that TVM has under a prefix (tensorrt,
-cutlass, cublas, ...) is one that partitions and compiles nothing.
+`register` corresponds to `byoc_lab.backends.register`, for the current TVM; `register(name)` reuses
+a back end of Relay. DNNL is one of the back ends. A pattern table of TVM (tensorrt, cutlass,
+cublas, ...) is a back end that only partitions.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ Table = Callable[[], Sequence[Any]]
 class RelaxBackend:
     """A back end of Relax.
 
-    name: what the attribute Codegen of its functions has. table: makes the entries for
+    name: the value of the attribute Codegen of its functions. table: returns the entries for
     FuseOpsByPattern, (name, pattern, ...) or FusionPatterns. codegen: compiles one region, given as
-    a function of Relay and its symbol; None where byoc_lab does not know it. passes: makes the
-    passes from a plain module to a partitioned one; None for the usual ones. missing: says that
-    NumPy computes its regions here, or None. left_out: operators of `supports` of a back end of
-    Relay that Relax does not have.
+    a Relay function and its symbol; None if unknown to byoc_lab. passes: returns the passes that
+    partition a module; None for the default passes. missing: a sentence that NumPy computes its
+    regions here, or None. left_out: operators in `supports` of the Relay back end that Relax does
+    not have.
     """
 
     name: str
@@ -72,15 +72,16 @@ class RelaxBackend:
     left_out: tuple[str, ...] = ()
 
     def partition(self, mod: Any) -> Any:
-        """A module with the matches of the table in functions for this back end.
+        """Moves the matches of the table into functions for this back end.
 
-        Raises what `partition.partitioned` raises.
+        Raises the errors of `partition.partitioned`.
         """
         return self.matched(mod)[1]
 
     def matched(self, mod: Any) -> tuple[Any, Any]:
-        """The module that FuseOpsByPattern gets, and the partitioned one; errors: as `partition`.
-        Where the passes do not show that pass, the first is the partitioned one, too."""
+        """The input module of FuseOpsByPattern, and the partitioned module; errors as for
+        `partition`. If FuseOpsByPattern is not visible among the passes, both are the partitioned
+        module."""
         who = f"the partitioning for {self.name}"
         mod = checked_relax(mod, who)
         passes = self.pipeline(mod)
@@ -90,7 +91,7 @@ class RelaxBackend:
         return given, applied(passes[at:], given, who)
 
     def pipeline(self, mod: Any) -> list[Any]:
-        """The passes of TVM that `partition` runs on a module, for a trace."""
+        """The TVM passes that `partition` runs on a module, for a trace."""
         if self.passes is not None:
             return self._own_passes()
         cutting = partition.partitioning_passes(self.table(), mod)
@@ -99,8 +100,7 @@ class RelaxBackend:
         return [*partition.preparing_passes(mod), *cutting]
 
     def _own_passes(self) -> list[Any]:
-        """The passes that `passes` returns. Raises PassError for other things than passes of
-        TVM."""
+        """The result of `passes`. Raises PassError unless all items are TVM passes."""
         assert self.passes is not None
         made = self.passes()
         a_pass = import_tvm().transform.Pass
@@ -128,33 +128,35 @@ def register(
 ) -> RelaxBackend:
     """Register a back end of Relax; registering a name again replaces the earlier one.
 
-    Without `patterns`, `supports` and `codegen`: those that `byoc_lab.backends.register` has under
-    this name, so that one registration serves both languages. Operators of its `supports` that
-    Relax does not have are left out (`RelaxBackend.left_out`).
+    Without `patterns`, `supports` and `codegen`, they are taken from the back end that
+    `byoc_lab.backends.register` registered under this name, so that one registration serves both
+    languages. Operators in its `supports` that Relax does not have are omitted
+    (`RelaxBackend.left_out`).
 
     patterns: entries for FuseOpsByPattern, (name, pattern), (name, pattern, annotations, check) or
-        FusionPatterns, tried in this order; or a function that makes the list. The names begin with
-        "<name>.". An entry of a Relay table, (name, pattern) or (name, pattern, check) with a
-        pattern of `byoc_lab.relay.dataflow_pattern`, is translated; its check gets the matched part
-        as a typed call of Relay, with variables for values from outside of the match.
-    supports: operators without "relax." that it supports one by one; with a mapping,
-        `supports[operator](call)` says whether it supports this call of Relax. They are
+        FusionPatterns, tried in this order; or a function that returns such a list. Names of
+        entries begin with "<name>.". An entry of a Relay table, (name, pattern) or (name, pattern,
+        check) with a         pattern of `byoc_lab.relay.dataflow_pattern`, is translated; its check
+        receives the matched part as a typed Relay call, with variables for values from outside the
+        match.
+    supports: names, without "relax.", of operators that are supported individually; in a mapping,
+        `supports[operator](call)` says whether the back end supports this Relax call. They are
         tried after `patterns`.
     codegen: codegen(function, symbol) compiles a region, as for `byoc_lab.backends.register`: the
-        function is in Relay, its composites are functions inside of it, and what is returned may be
-        a `PythonRegion` (for which a C compiler is needed), a `ModuleRegion` or any other compiled
-        region. It becomes `relax.ext.<name>`, which RunCodegen calls. Matches with an operator
-        that has no counterpart in Relay, or with a size that is not known, stay on the host.
-        Without a code generator modules can be partitioned and explained.
-    compiles: compiles(typed call of Relay) says why `codegen` refuses a call, in words, or None.
-    missing: says that NumPy computes the regions here, as for `byoc_lab.backends.register`.
-    pipeline: makes the passes of TVM from a plain module to a partitioned one; by default batch
-        norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
+        function is in Relay and contains its composites as inner functions; the result may be a
+        `PythonRegion` (which needs a C compiler), a `ModuleRegion` or any other compiled region. It
+        is registered as `relax.ext.<name>`, which RunCodegen calls. Matches with an operator that
+        has no counterpart in Relay, or with an unknown size, stay on the host. Without a code
+        generator, modules can be partitioned and explained, but not built.
+    compiles: compiles(typed Relay call) returns the reason that `codegen` refuses a call, or None.
+    missing: as for `byoc_lab.backends.register`.
+    pipeline: returns the TVM passes that partition a module; by default, batch norms and constants
+        are folded, then FuseOpsByPattern and MergeCompositeFunctions run.
 
-    The patterns are registered with TVM, too (`relax.backend.get_patterns_with_prefix`); those of
-    a name in OF_TVM stay TVM's. Raises PassError for a name, pattern or operator that cannot be,
-    PatternTranslationError for a Relay pattern without a translation, UnknownNameError for a name
-    alone that no back end of Relay has.
+    The patterns are also registered in TVM (`relax.backend.get_patterns_with_prefix`), except for a
+    name in OF_TVM, whose patterns stay TVM's. Raises PassError for an invalid name, pattern or
+    operator, PatternTranslationError for a Relay pattern without a translation, UnknownNameError if
+    only a name is given and no Relay back end has it.
     """
     if not isinstance(name, str) or not name or "." in name:
         raise PassError(
@@ -206,7 +208,7 @@ def register(
 
 
 def unregister(name: str) -> None:
-    """Forget a back end that `register` made, here and in TVM."""
+    """Remove a back end that `register` registered, here and in TVM."""
     import tvm_ffi
 
     if _registered.pop(name, None) is None:
@@ -217,10 +219,11 @@ def unregister(name: str) -> None:
 
 
 def get(name: Any) -> RelaxBackend:
-    """The back end of a name: registered here, of an installed package, or a table of TVM.
+    """The back end with a name: a registered back end, one of an installed package, or a table of
+    TVM.
 
-    Raises ArgumentError for anything but a name, UnknownNameError, and PlugInError for a package
-    that cannot be loaded.
+    Raises ArgumentError unless `name` is a string, UnknownNameError, and PlugInError if a package
+    cannot be loaded.
     """
     if not isinstance(name, str):
         raise ArgumentError(
@@ -243,7 +246,7 @@ def get(name: Any) -> RelaxBackend:
 
 
 def stand_in_of(name: str) -> str | None:
-    """The sentence that NumPy computes the regions of a back end here; None if the back end
+    """The sentence that NumPy computes the regions of a back end here; None if the back end itself
     does."""
     own = _registered.get(name)
     if own is None:
@@ -252,7 +255,7 @@ def stand_in_of(name: str) -> str | None:
 
 
 def check_not_of_relay(name: str) -> None:
-    """Raises UnknownNameError for a back end that is registered for Relay."""
+    """Raises UnknownNameError if the name is a back end registered only for Relay."""
     if backends_of_relay.is_registered(name):
         raise UnknownNameError(
             f"the back end {name!r} is registered for Relay alone: "
@@ -261,12 +264,12 @@ def check_not_of_relay(name: str) -> None:
 
 
 def names() -> list[str]:
-    """Those registered, DNNL, and the tables that TVM has for others."""
+    """The names of registered back ends, DNNL, and back ends with a table in TVM."""
     return sorted({*_registered, partition.TARGET, *OF_TVM})
 
 
 def registered() -> list[RelaxBackend]:
-    """Those of `register`, by name."""
+    """The back ends that `register` registered, by name."""
     return [_registered[name] for name in sorted(_registered)]
 
 
@@ -282,7 +285,7 @@ def is_known(name: str) -> bool:
 def _single(
     name: str, supports: Collection[str] | Mapping[str, Predicate]
 ) -> list[tuple[Any, ...]]:
-    """An entry for each operator. Raises PassError."""
+    """One entry per supported operator. Raises PassError."""
     if isinstance(supports, str) or not isinstance(supports, Collection):
         raise PassError(
             f"supports={supports!r:.80}: {name!r} must list operators or map them to checks"
@@ -304,7 +307,7 @@ def _single(
 def _single_of_relay(
     name: str, supports: Mapping[str, Any]
 ) -> tuple[list[tuple[Any, ...]], tuple[str, ...]]:
-    """An entry for each operator of Relay, and the operators that Relax does not have."""
+    """One entry per supported operator of Relay, and the operators that Relax does not have."""
     entries, left_out = [], []
     for operator, predicate in supports.items():
         if relax_name(operator) is None:
@@ -318,15 +321,15 @@ def _single_of_relay(
 
 
 def _translated(entry: Any) -> Any:
-    """An entry for FuseOpsByPattern; one of a Relay table is translated."""
+    """An entry for FuseOpsByPattern; an entry of a Relay table is translated."""
     if isinstance(entry, (tuple, list)) and any(isinstance(part, DFPattern) for part in entry):
         return relax_entry(*checked_entry(0, entry))
     return entry
 
 
 def _asked(owner: str, kind: Callable[..., EntryCheck], entry: Any) -> tuple[Any, ...]:
-    """An entry of the back end `owner` with a check of `kind`. Raises PassError for a name of
-    another back end, and for other parts than TVM takes."""
+    """An entry of the back end `owner` with a check of class `kind`. Raises PassError for a name of
+    another back end, and for parts that TVM does not accept."""
     whole = isinstance(entry, tuple) and len(entry) > 1
     label = str(entry[0] if isinstance(entry, tuple) and entry else getattr(entry, "name", entry))
     if not label.startswith(f"{owner}."):
@@ -354,7 +357,7 @@ def _asked(owner: str, kind: Callable[..., EntryCheck], entry: Any) -> tuple[Any
 
 
 def _tell_tvm(backend: RelaxBackend) -> None:
-    """Register the patterns and the code generator with TVM."""
+    """Register the patterns and the code generator in TVM."""
     import tvm_ffi
 
     registry = import_tvm().relax.backend.pattern_registry

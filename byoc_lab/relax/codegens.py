@@ -1,4 +1,4 @@
-"""Code generators of `register`, as RunCodegen calls them."""
+"""The code generators of `register` in the form that RunCodegen calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _collected: ContextVar[list[LinkedRegion] | None] = ContextVar("compiled_regions
 
 @contextmanager
 def compiled_regions() -> Iterator[list[LinkedRegion]]:
-    """Collects the regions that code generators of `register` compile inside."""
+    """Within this context, collects the regions that code generators of `register` compile."""
     regions: list[LinkedRegion] = []
     token = _collected.set(regions)
     try:

@@ -1,4 +1,5 @@
-"""Regions of a Relax module after RunCodegen: calls of compiled code, whose operators are gone."""
+"""Regions of a Relax module after RunCodegen: calls of compiled code, whose operators are no longer
+known."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def compiled_regions_of(mod: Any) -> list[RegionInfo]:
 
 
 def _packed_calls(mod: Any) -> list[str]:
-    """The symbols of packed functions that are called, once for each call in the module."""
+    """The symbols of called packed functions, one per call in the module."""
     relax = import_tvm().relax
     found: list[str] = []
 
@@ -48,7 +49,7 @@ def _packed_calls(mod: Any) -> list[str]:
 
 
 def _compiler(symbol: str) -> str:
-    """The back end that compiled a function: passes of TVM append its name to that of the function.
-    "compiled code" if it is not registered."""
+    """The back end that compiled a function: TVM passes append the back end's name to the
+    function's name.     "compiled code" if it is not registered."""
     ends = (name for name in backends.names() if symbol.endswith(f"_{name}"))
     return next(filter(is_registered, ends), "compiled code")

@@ -46,9 +46,9 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_devic
 
 @dataclass(frozen=True)
 class RelaxRegion:
-    """A function that a back end compiled. function: Relax's; None if RunCodegen had compiled it
-    before. counterpart: in Relay, if it has one (`to_relay`), with `batch.NOMINAL` for an unknown
-    batch."""
+    """A function that a back end compiled. function: the Relax function; None if RunCodegen had
+    already compiled it. counterpart: the equivalent Relay function, if any (`to_relay`), with
+    `batch.NOMINAL` for an unknown batch."""
 
     symbol: str
     compiler: str
@@ -58,8 +58,8 @@ class RelaxRegion:
 
 @dataclass(frozen=True)
 class RegionRun:
-    """One call of a region in a run: its arguments and results; both are unknown if its function
-    is."""
+    """One call of a region in a run, with its arguments and results; both are unknown if the
+    function is unknown."""
 
     region: RelaxRegion
     inputs: tuple[np.ndarray, ...]
@@ -69,8 +69,8 @@ class RegionRun:
 class RelaxExecutable(MeteredProgram):
     """A compiled Relax module: `exe(x)` and `exe.run(name=x)` give a list of arrays.
 
-    The outputs are those of "main", tuples made flat. Several threads may use it; runs wait for one
-    another (see `run.Executable`).
+    The list has the outputs of "main", with tuples flattened. Several threads may use the
+    executable; their runs are serialized (see `run.Executable`).
     """
 
     def __init__(self, mod: Any, target: str = "llvm", layouts: str = LAYOUTS[0]):
@@ -116,17 +116,17 @@ class RelaxExecutable(MeteredProgram):
 
     @cached_property
     def host(self) -> Cost | None:
-        """The cost of all operators outside of regions; None after RunCodegen, since the cost of
-        compiled regions is unknown and no share can be given."""
+        """The cost of all operators outside regions; None after RunCodegen, because without the
+        cost of compiled regions no share can be computed."""
         if is_compiled(self.mod):
             return None
         return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
-        """The outputs, as new arrays, for inputs by name or in order; that of a parameter that is a
-        shape is its sizes, that of a number a number. Raises InputError for names or a number of
-        inputs that "main" does not have, for other dtypes and shapes, and for two lengths of one
-        unknown size; EvaluationError for what TVM's code refuses when it runs."""
+        """The outputs, as new arrays, for inputs by name or in order. The input for a shape
+        parameter is its sizes; the input for a number parameter is a number. Raises InputError for
+        unknown names, a wrong number of inputs, wrong dtypes or shapes, and different values for
+        one unknown size; EvaluationError if TVM's code fails at run time."""
         given = given_inputs(inputs, more, named)
         arrays = [np.asarray(value) for value in by_position(given, self.inputs)]
         known: dict[Any, int] = {}
@@ -148,7 +148,8 @@ class RelaxExecutable(MeteredProgram):
         return new_arrays(result)
 
     def observed(self, inputs: Any) -> tuple[list[np.ndarray], list[RegionRun]]:
-        """The outputs, and each call of a region with its values. Inputs as for `run`."""
+        """The outputs, and each call of a region with its arguments and results. Inputs as for
+        `run`."""
         by_symbol = {r.symbol: r for r in self.regions}
         found = []
 
@@ -165,14 +166,14 @@ class RelaxExecutable(MeteredProgram):
     def export_library(self, path: str | Path) -> None:
         """Write everything into one shared library, for `tvm.runtime.load_module`.
 
-        Raises BuildError for a region that is computed in Python, and when no C compiler is found.
+        Raises BuildError if Python computes a region, and if no C compiler is found.
         """
         with self._lock:
             export_compiled(self.compiled, self._linked, Path(path))
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """One sentence for each part that NumPy computes in place of a missing library."""
+        """One sentence per back end whose regions NumPy computes because its library is missing."""
         return stated((f"@{card.symbol}", card.facts.stand_in) for card in self.cards())
 
     def __repr__(self) -> str:
@@ -182,20 +183,20 @@ class RelaxExecutable(MeteredProgram):
 
 def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> RelaxExecutable:
     """Compile a partitioned Relax module: regions by their back ends, the rest by TVM. Regions that
-    RunCodegen has compiled before are linked, and counted when they run.
+    RunCodegen has already compiled are linked; their runs are counted.
 
-    target: TVM's target of the rest; a CPU. layouts: how DNNL chooses the layouts of convolutions,
+    target: TVM's target for the rest; a CPU. layouts: how DNNL chooses the layouts of convolutions,
     "fixed" or "measured", as for `byoc_lab.build`.
 
-    Raises ArgumentError for anything but a module of Relax and for other layouts, BuildError for
-    what cannot be compiled.
+    Raises ArgumentError unless `mod` is a Relax module and `layouts` is valid, BuildError if the
+    module cannot be compiled.
     """
     check_layouts("relax.build", layouts)
     return RelaxExecutable(checked_relax(mod, "relax.build", compiled=True), target, layouts)
 
 
 def check_is_array(param: Any) -> None:
-    """Raises InputError for a parameter of "main" that is not a tensor."""
+    """Raises InputError if a parameter of "main" is not a tensor."""
     check_is_one(param)
     if is_shape_type(param.ty) or is_number_type(param.ty):
         raise InputError(
@@ -205,7 +206,7 @@ def check_is_array(param: Any) -> None:
 
 
 def check_is_one(param: Any) -> None:
-    """Raises InputError for a parameter of "main" that is a tuple."""
+    """Raises InputError if a parameter of "main" is a tuple."""
     if is_tuple(param):
         ty, _ = type_and_sizes(param)
         raise InputError(
@@ -215,15 +216,15 @@ def check_is_one(param: Any) -> None:
 
 
 def _argument(param: Any, array: np.ndarray) -> Any:
-    """What TVM's code takes for an input that was checked."""
+    """A checked input in the form that TVM's code accepts."""
     if is_shape_type(param.ty):
         return import_tvm().runtime.ShapeTuple(array.tolist())
     return array.item() if is_number_type(param.ty) else to_device(array)
 
 
 def _check_input(param: Any, array: np.ndarray, known: dict[Any, int]) -> None:
-    """Raises InputError for an array that is not of the type of a parameter of "main". known: the
-    lengths that earlier inputs gave to unknown sizes, to which this one's are added."""
+    """Raises InputError if an array does not have the type of its parameter of "main". known: the
+    values of unknown sizes from earlier inputs; values from this input are added."""
     check_is_one(param)
     ty, sizes = type_and_sizes(param)
     if is_shape_type(ty):

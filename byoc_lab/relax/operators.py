@@ -1,4 +1,4 @@
-"""Relay forms of Relax operators: for any back end, and those that DNNL supports."""
+"""Relay forms of Relax operators: for any back end, and for DNNL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Re
 
 
 def translated(call: Any, operands: list[Any]) -> Expr:
-    """A call of a Relax operator in Relay. Raises BuildError for one that is not offered."""
+    """The Relay form of a Relax operator call. Raises BuildError if DNNL does not offer the
+    operator."""
     name = call.op.name.removeprefix("relax.")
     if name not in OPERATORS:
         raise BuildError(f"DNNL has no counterpart of relax.{name}")
@@ -40,8 +41,8 @@ def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
 
 
 def _mean(call: Any, data: Expr) -> Expr:
-    """A global pooling over the axes, merged and moved last. torch.export writes
-    AdaptiveAvgPool2d(1) as a mean."""
+    """A mean as a global pooling over the axes, which are merged and moved last. torch.export
+    writes AdaptiveAvgPool2d(1) as a mean."""
     shape = type_of(call.args[0]).concrete_shape
     axes = sorted({axis % len(shape) for axis in axes_of(call.attrs.axis, len(shape))})
     kept = [axis for axis in range(len(shape)) if axis not in axes]
@@ -57,7 +58,7 @@ def _mean(call: Any, data: Expr) -> Expr:
 
 
 def _broadcast_to(call: Any, data: Expr, shape: Any) -> Expr:
-    """A product with ones, which is exact."""
+    """Broadcast as a product with ones, which is exact."""
     have, wanted = type_of(call.args[0]).concrete_shape, type_of(call).concrete_shape
     padded = (1,) * (len(wanted) - len(have)) + have
     ones = [1 if n == size else size for n, size in zip(padded, wanted, strict=True)]
@@ -67,7 +68,7 @@ def _broadcast_to(call: Any, data: Expr, shape: Any) -> Expr:
 
 
 def _along(vector: Expr, axis: int, rank: int) -> Expr:
-    """A vector whose elements belong to `axis` of a tensor of that rank."""
+    """A vector reshaped to broadcast along `axis` of a tensor of the given rank."""
     return relay_call("reshape", vector, [-1, *[1] * (rank - 1 - axis)])
 
 
@@ -79,7 +80,7 @@ def _prelu(call: Any, data: Expr, slopes: Expr) -> Expr:
 
 
 def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    """As a layer norm of the groups, each a row."""
+    """Group norm as a layer norm with one row per group."""
     attrs, shape = call.attrs, type_of(call.args[0]).concrete_shape
     axes = sorted(axis % len(shape) for axis in ints(attrs.axes))
     channels = int(attrs.channel_axis) % len(shape)
@@ -121,7 +122,7 @@ def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
 
 
 def _split(call: Any, data: Expr) -> Expr:
-    """As a slice for each part."""
+    """A split as one slice per part."""
     shape = type_of(call.args[0]).concrete_shape
     axis = int(call.attrs.axis) % len(shape)
     parts = call.attrs.indices_or_sections
@@ -144,9 +145,9 @@ def axes_of(values: Any, rank: int) -> list[int]:
 
 
 def any_counterpart(call: Any, operands: list[Any]) -> Expr:
-    """A call of an operator in Relay as `from_relax` reads it.
+    """The Relay form of an operator call, as `from_relax` imports it.
 
-    Raises BuildError, naming the operator that has no counterpart.
+    Raises BuildError with the name of an operator without a counterpart.
     """
     read = RELAX_NAMES.get(str(call.op.name).removeprefix("relax."))
     if read is None:
@@ -159,14 +160,14 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
 
 
 def _whole(fields: list[Expr]) -> Expr:
-    """A tuple of values; for all items of one call, that call."""
+    """A tuple of values; if the values are all items of one call, the call itself."""
     items = [field for field in fields if isinstance(field, TupleGetItem)]
     calls = {item.tuple_value for item in items}
     return calls.pop() if len(items) == len(fields) and len(calls) == 1 else Tuple(fields)
 
 
 def _for_converter(operand: Any) -> Any:
-    """An operand as converters get it: tuples and shapes as lists."""
+    """An operand in the form that converters receive: tuples and shapes as lists."""
     fields = operand.fields if isinstance(operand, Tuple) else getattr(operand, "values", operand)
     return fields if fields is operand else list(fields)
 

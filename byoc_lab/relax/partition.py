@@ -1,4 +1,4 @@
-"""Partitioning a Relax module: what DNNL supports becomes functions for it."""
+"""Partitions a Relax module: moves operators that DNNL supports into functions for DNNL."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ RESHAPES = ("relax.reshape", "relax.broadcast_to")
 
 
 def patterns() -> list[tuple[Any, ...]]:
-    """For FuseOpsByPattern: (name, pattern, annotations, check) of each operator by itself.
+    """The entries for FuseOpsByPattern: (name, pattern, annotations, check) for each single
+    operator.
 
-    Operators that follow one another end in one function (MergeCompositeFunctions), and what is
-    fused in there is for the code generator to decide; so no chain needs a pattern.
+    MergeCompositeFunctions merges connected operators into one function, and the code generator
+    decides which of them to fuse; so no pattern for a chain is needed.
     """
     tvm = import_tvm()
     dpl, table = tvm.relax.dpl, list[tuple[Any, ...]]()
@@ -41,14 +42,14 @@ def patterns() -> list[tuple[Any, ...]]:
 
 
 class SupportedByDnnl(ReasonedCheck):
-    """Whether DNNL supports the call of a match: the check of every pattern."""
+    """The check of every pattern: whether DNNL supports the matched call."""
 
     def why_not(self, context: Any) -> str | None:
         return why_not_relax(context.matched_expr)
 
 
 def why_not_relax(call: Any) -> str | None:
-    """Why DNNL does not support a call of a Relax operator, in words; None when it does."""
+    """The reason that DNNL does not support a call of a Relax operator; None if it does."""
     try:
         typed = call_to_relay(call)
     except ByocLabError as error:
@@ -70,16 +71,16 @@ def why_not_relax(call: Any) -> str | None:
 
 
 def preparing_passes(mod: Any = None) -> list[Any]:
-    """The passes before the partitioning: they fold batch norms and constants. Without FoldConstant
-    for modules that it fails on."""
+    """The passes before the partitioning, which fold batch norms and constants; without
+    FoldConstant if it would fail on the module."""
     transform = import_tvm().relax.transform
     fold = [] if mod is not None and _stops_folding(mod) else [transform.FoldConstant()]
     return [transform.FoldBatchnormToConv2D(), transform.DecomposeOpsForInference(), *fold]
 
 
 def _stops_folding(mod: Any) -> bool:
-    """Whether a module has a value that FoldConstant fails on: a tensor whose type has no list of
-    sizes, or a shape from run time as the operand of reshape or broadcast_to."""
+    """Whether FoldConstant fails on a value of the module: a tensor without a list of sizes in its
+    type, or a run-time shape as the operand of reshape or broadcast_to."""
     tvm = import_tvm()
     relax, found = tvm.relax, False
 
@@ -106,9 +107,9 @@ def _stops_folding(mod: Any) -> bool:
 
 
 def partitioning_passes(table: Sequence[Any] | None = None, mod: Any = None) -> list[Any]:
-    """The passes that make functions for DNNL. table: the patterns, `patterns()` if None. mod: the
-    module; if MergeCompositeFunctions stops at something in it, other than what RunCodegen left,
-    each match is a function."""
+    """The passes that create functions for DNNL. table: the patterns; `patterns()` if None. mod:
+    the module. If MergeCompositeFunctions would fail on it, for a reason other than RunCodegen's
+    attributes, each match becomes a separate function."""
     transform = import_tvm().relax.transform
     table = patterns() if table is None else list(table)
     alone = mod is not None and not is_compiled(mod) and _stops_merging(mod)
@@ -117,8 +118,8 @@ def partitioning_passes(table: Sequence[Any] | None = None, mod: Any = None) -> 
 
 
 def _stops_merging(mod: Any) -> bool:
-    """Whether a function that "main" reaches has a value without a rule in MergeCompositeFunctions:
-    a branch, a match_cast, or the name of a packed function or another text."""
+    """Whether a function reached from "main" has a value that MergeCompositeFunctions cannot
+    handle: a branch, a match_cast, or a string such as the name of a packed function."""
     tvm = import_tvm()
     relax = tvm.relax
     texts = relax.StringImm if hasattr(relax, "StringImm") else tvm.ir.StringImm
@@ -139,42 +140,43 @@ def _stops_merging(mod: Any) -> bool:
 
 
 def partition_for_dnnl(mod: Any) -> Any:
-    """A Relax module with what DNNL can run in functions for it, batch norms folded before.
+    """Fold batch norms of a Relax module, then move the operators that DNNL supports into functions
+    for DNNL.
 
-    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as usual. One size
-    may be known at run time only: the batch, in front of tensors (see `relax.batch`). The operators
-    of "main" are partitioned; functions that it does not call stay whole. TVM stops at operators
-    for DNNL in functions that it calls: inline these before
-    (`relax.transform.InlinePrivateFunctions`).
+    `relax.transform.RunCodegen()` then compiles these functions; TVM compiles the rest as usual.
+    One size may be known at run time only: the batch, the first axis of tensors (see
+    `relax.batch`). The operators of "main" are partitioned; functions that "main" does not call are
+    unchanged. TVM fails on DNNL operators in functions that "main" calls: inline such functions
+    first (`relax.transform.InlinePrivateFunctions`).
 
-    Raises ArgumentError for something else than a module of Relax with a function "main",
-    FreeVariableError or WellFormedError for variables that passes stop at, and PassError for a pass
-    of TVM that fails.
+    Raises ArgumentError unless `mod` is a Relax module with a function "main", FreeVariableError or
+    WellFormedError for variables at which passes fail, and PassError if a TVM pass fails.
     """
     register_codegen()
     return partitioned(mod, WHO)
 
 
 def partitioned(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
-    """A module with the matches of a table in functions for its back end.
+    """Move the matches of a table into functions for its back end.
 
-    table: for FuseOpsByPattern, `patterns()` if None. Errors: as of `partition_for_dnnl`.
+    table: for FuseOpsByPattern; `patterns()` if None. Errors: as for `partition_for_dnnl`.
     """
     mod = checked_relax(mod, who)
     return merged(applied(preparing_passes(mod), mod, who), who, table)
 
 
 def merged(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
-    """A module with the matches of the table in functions for back ends (`partitioning_passes`)."""
+    """Move the matches of the table into functions for back ends (`partitioning_passes`)."""
     return applied(map(on_reached, partitioning_passes(table, mod)), mod, who)
 
 
 def on_reached(each: Any) -> Any:
-    """A pass of the same name that runs another one on the functions that "main" reaches.
+    """A pass with the name of another pass, which it runs only on the functions reached from
+    "main".
 
-    MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does
-    not call is left out of the module meanwhile, and what nobody can call for good. Where
-    "main" calls no composites it is not run at all.
+    MergeCompositeFunctions fails on variables of functions other than "main", so functions that
+    "main" does not call are removed from the module during the pass; functions that cannot be
+    called at all stay removed. If "main" calls no composites, the pass is not run.
     """
     tvm = import_tvm()
 
@@ -189,8 +191,8 @@ def on_reached(each: Any) -> Any:
 
 
 def _apart(mod: Any) -> tuple[Any, dict[Any, Any]]:
-    """A module with the functions that "main" reaches only; and the other functions with
-    global_symbol and all that they call, some of which "main" may call, too."""
+    """A module with only the functions reached from "main"; and the other functions with a
+    global_symbol and all their callees, which may include callees of "main"."""
     apart = unreached(mod)
     kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
     exported = [gv for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs]
@@ -199,8 +201,8 @@ def _apart(mod: Any) -> tuple[Any, dict[Any, Any]]:
 
 
 def unreached(mod: Any) -> set[Any]:
-    """The functions of Relax that "main" does not call, directly or through others; none of a
-    module without "main"."""
+    """The Relax functions that "main" does not call, directly or indirectly; empty for a module
+    without "main"."""
     relax = import_tvm().relax
     if "main" not in [gv.name_hint for gv in mod.functions]:
         return set()
@@ -209,7 +211,8 @@ def unreached(mod: Any) -> set[Any]:
 
 
 def _reached(mod: Any, roots: Sequence[Any]) -> set[Any]:
-    """The functions that some functions call, directly or through others, and these."""
+    """The functions reached from some functions by direct or indirect calls, including the
+    functions themselves."""
     tvm = import_tvm()
     reached: set[Any] = set()
     todo = list(roots)

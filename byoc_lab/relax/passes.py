@@ -1,4 +1,4 @@
-"""Running passes of TVM, whose errors become errors of byoc_lab."""
+"""Runs TVM passes, and converts their errors to errors of byoc_lab."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 FUSES = "FuseOpsByPattern"
 MERGES = "MergeCompositeFunctions"
-_CALLS_TVM = "function.pxi"  # the file of TVM-FFI whose frame is between Python and C++
+_CALLS_TVM = "function.pxi"  # file of the TVM-FFI frame between Python and C++
 
 
 def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
-    """A module of Relax after passes of TVM, one after the other.
+    """Applies TVM passes to a Relax module in sequence.
 
-    Raises FreeVariableError or WellFormedError for variables that TVM's passes stop at, PassError
-    with what TVM said, and what that means where it is known, for a pass that fails.
+    Raises FreeVariableError or WellFormedError for variables at which TVM's passes fail. If a pass
+    fails, raises PassError with TVM's message and, if known, its meaning.
     """
     check_variables(mod, who)
     for each in passes:
@@ -35,13 +35,13 @@ def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
 
 
 def pass_error(who: str, name: str, error: Exception) -> PassError:
-    """The PassError for an exception of a pass of TVM."""
+    """The PassError for an exception in a TVM pass."""
     return PassError(f"{who}: {name} of TVM failed: {said(error)}")
 
 
 def is_of_tvm(error: Exception) -> bool:
-    """Whether TVM raised an error: by its type or, as TVM also raises errors of Python, if no
-    frame inside TVM's call of a pass is of a file outside TVM."""
+    """Whether TVM raised an error: judged by its type or, because TVM also raises Python's errors,
+    by the absence of frames from outside TVM inside TVM's call of a pass."""
     if type(error).__module__.startswith("tvm"):
         return True
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -53,9 +53,9 @@ def is_of_tvm(error: Exception) -> bool:
 
 
 def said(error: Exception) -> str:
-    """TVM's message in one line, with the remedy if it is known; for an error without a message,
-    the place in TVM that raised it."""
-    from byoc_lab.lab.explaining.decoding import decode  # imports much
+    """TVM's message in one line, with the remedy if known; for an error without a message, the line
+    of TVM that raised it."""
+    from byoc_lab.lab.explaining.decoding import decode  # imports many modules
 
     lines = str(error).strip().splitlines() or [_place(error)]
     named = [text for text in lines[1:2] if text.startswith("candidates are: ")]
@@ -67,7 +67,8 @@ def said(error: Exception) -> str:
 
 
 def _place(error: Exception) -> str:
-    """Such as "AssertionError in reshape_call_te: assert isinstance(tgt_shape, ShapeExpr)"."""
+    """The raising line, such as "AssertionError in reshape_call_te: assert isinstance(tgt_shape,
+    ShapeExpr)"."""
     frames = traceback.extract_tb(error.__traceback__)
     name = type(error).__name__
     return f"{name} in {frames[-1].name}: {frames[-1].line}" if frames else name

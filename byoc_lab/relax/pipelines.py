@@ -1,4 +1,4 @@
-"""Pipelines of Relax: a pass of TVM, a name, a function, or a list of these."""
+"""Pipelines of Relax: a TVM pass, a name, a function, or a list of these."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CODE_GENERATION = "RunCodegen"
 
 
 def backend_of(target: Any, pipeline: Any, mod: Any) -> RelaxBackend:
-    """The back end of a name, which partitions with the passes of a pipeline; with its own ones if
+    """The back end with a name, with the passes of the given pipeline, or with its own passes if
     that is None.
 
-    Raises what `backends.get` and `partitioning` raise.
+    Raises the errors of `backends.get` and `partitioning`.
     """
     backend = backends.get(target)
     if pipeline is None:
@@ -29,9 +29,9 @@ def backend_of(target: Any, pipeline: Any, mod: Any) -> RelaxBackend:
 
 
 def partitioning(pipeline: Any, mod: Any) -> list[Any]:
-    """The passes of a pipeline in front of code generation, those of sequences one by one.
+    """The passes of a pipeline before code generation, with sequences flattened.
 
-    Raises PassError for what is not a pipeline, UnknownNameError for a name that does not exist.
+    Raises PassError for an invalid pipeline, UnknownNameError for an unknown name.
     """
     tvm = import_tvm()
     passes = list(single(tvm, as_pass(tvm, pipeline, mod)))
@@ -40,7 +40,7 @@ def partitioning(pipeline: Any, mod: Any) -> list[Any]:
 
 
 def as_pass(tvm: Any, pipeline: Any, mod: Any) -> Any:
-    """A pipeline as one pass of TVM, for a module."""
+    """A pipeline as a single TVM pass for a module."""
     if isinstance(pipeline, str):
         return _named(tvm, pipeline, mod)
     if isinstance(pipeline, tvm.transform.Pass):
@@ -68,7 +68,7 @@ def _member(tvm: Any, p: Any, mod: Any) -> Any:
 
 
 def _named(tvm: Any, name: str, mod: Any) -> Any:
-    """The pipeline or pass of a name."""
+    """The pipeline or pass with a name."""
     relax = tvm.relax
     if backends.is_known(name):
         return tvm.transform.Sequential(backends.get(name).pipeline(mod), name=name)
@@ -102,7 +102,7 @@ def sequences(tvm: Any, whole: Any) -> Iterator[str]:
 
 
 def single(tvm: Any, whole: Any) -> Iterator[Any]:
-    """The passes of a pipeline, those of sequences one by one."""
+    """The passes of a pipeline, with sequences flattened."""
     if not isinstance(whole, tvm.transform.Sequential):
         yield whole
         return

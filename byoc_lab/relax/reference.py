@@ -1,6 +1,7 @@
-"""A whole Relax function in Relay, for its NumPy reference and for code generators of `register`.
+"""Converts a whole Relax function to Relay, for its NumPy reference and for code generators of
+`register`.
 
-What a call computes is all that counts here; DNNL need not support it.
+Only the computed values matter here; DNNL need not support the calls.
 """
 
 from __future__ import annotations
@@ -16,25 +17,26 @@ from byoc_lab.relay.ir.expr import Function
 
 
 def reference_function(function: Any) -> Function:
-    """A typed Relay function that computes the same. Raises BuildError, naming the operator that
-    has no counterpart."""
+    """The equivalent typed Relay function. Raises BuildError with the name of an operator without a
+    counterpart."""
     return to_relay(function.with_attr("global_symbol", "main"), any_counterpart)[0]
 
 
 def region_in_relay(function: Any, *, composites: bool = False) -> Function:
-    """The function of a region as its code generator gets it, in Relay.
+    """The Relay function of a region that its code generator receives.
 
-    composites: as for `to_relay`. Raises BuildError, naming the operator that has no counterpart.
+    composites: as for `to_relay`. Raises BuildError with the name of an operator without a
+    counterpart.
     """
     compiler = str(function.attrs[CODEGEN])
-    own = compiler == TARGET  # DNNL's forms of some operators are others
+    own = compiler == TARGET  # DNNL's forms of some operators differ
     translate = translated if own else any_counterpart
     made, symbol = to_relay(function, translate, composites=composites)
     return made.with_attr("Compiler", compiler).with_attr("global_symbol", symbol)
 
 
 def region_if_any(function: Any) -> Function | None:
-    """The same; None if an operator has no counterpart."""
+    """Like `region_in_relay`, but None if an operator has no counterpart."""
     try:
         return region_in_relay(function)
     except BuildError:

@@ -1,8 +1,9 @@
-"""Code generators that RunCodegen of TVM calls: DNNL among them, and the errors they raise.
+"""Registers code generators, including DNNL's, for TVM's RunCodegen, and preserves the errors they
+raise. Registration needs TVM-FFI, whose import is slow, so `import byoc_lab` registers DNNL only if
+TVM-FFI is already imported.
 
-TVM-FFI must be there to register it with, and importing that takes long, so `import byoc_lab` does
-it only where TVM-FFI is imported already. If TVM is imported later, the entry
-point "tvm.backends" of this distribution registers it, which TVM calls at the end of its import.
+If TVM is imported later, it calls the entry point "tvm.backends" of this distribution at the end of
+its import, which registers DNNL.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CODEGEN = f"{PREFIX}{TARGET}"
 
 
 def register_codegen() -> None:
-    """Register DNNL under the name that RunCodegen looks for. Registering again changes nothing."""
+    """Register DNNL under the name that RunCodegen looks up. Repeated calls have no effect."""
     import tvm_ffi
 
     keep_errors()
@@ -32,14 +33,14 @@ def register_codegen() -> None:
 
 
 def is_registered(compiler: str) -> bool:
-    """Whether RunCodegen finds a code generator of that name."""
+    """Whether RunCodegen finds a code generator for that name."""
     import tvm_ffi
 
     return tvm_ffi.get_global_func(f"{PREFIX}{compiler}", allow_missing=True) is not None
 
 
 def keep_errors() -> None:
-    """Let errors of checks and code generators that TVM calls come out of TVM with their class."""
+    """Within this context, errors of checks and code generators that TVM calls keep their class."""
     import tvm_ffi
 
     for error in (

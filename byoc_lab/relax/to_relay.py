@@ -1,7 +1,7 @@
-"""Translation of a Relax function for DNNL to Relay.
+"""Translates a Relax function for DNNL to Relay, so that one table of operators, one set of checks
+and one code generator serve both languages.
 
-So one table of operators, one set of checks and one code generator serve both languages. Composite
-functions are opened: what is fused is decided by the code generator.
+Composite functions are inlined: the code generator decides what to fuse.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def to_relay(
 ) -> tuple[Function, str]:
     """A Relax function and its global symbol, in Relay; with `batch.NOMINAL` for an unknown batch.
 
-    translate: of operator calls. composites: whether functions with the attribute Composite stay
-    functions. Raises BuildError for what has no Relay.
+    translate: translates operator calls. composites: whether functions with the attribute Composite
+    stay functions. Raises BuildError for values without a Relay form.
     """
     symbol = str(function.attrs["global_symbol"])
     where = f"region @{symbol}" if CODEGEN in function.attrs else f"@{symbol}"
@@ -55,10 +55,10 @@ def to_relay(
 
 
 def call_to_relay(call: Any, translate: Translate = translated) -> Function:
-    """A call of a Relax operator in Relay, typed, its tensors as parameters; names of tensors with
-    an unknown batch begin with BATCHED. translate: translates operator calls.
+    """The typed Relay form of a Relax operator call, with tensors as parameters; names of tensors
+    with an unknown batch begin with BATCHED. translate: translates operator calls.
 
-    Raises BuildError for what has no counterpart, and what type inference raises.
+    Raises BuildError for values without a counterpart, and the errors of type inference.
     """
     relax = import_tvm().relax
     unknown: list[Any] = []
@@ -72,7 +72,7 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
         try:
             ty, sizes = type_of(arg), batch_of(arg)
         except AttributeError:
-            return arg  # a number
+            return arg  # a Python number
         except BuildError:
             if is_tensor(arg) or not is_known_shape(arg):
                 raise
@@ -84,7 +84,7 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
     typed = infer_expr(Function(relay.analysis.free_vars(made), made))
     batch.check_one_batch(unknown)
     if unknown:
-        type_of(call)  # the batch is in front of the result too
+        type_of(call)  # the batch must also be the first axis of the result
     assert isinstance(typed, Function)
     made_type = typed.body.checked_type
     if is_tensor(call) and made_type != type_of(call):
@@ -95,11 +95,11 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
 
 
 def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
-    """The matched part of a context of FuseOpsByPattern in Relay, typed. Values that are computed
-    outside of the match are variables.
+    """The typed Relay form of the matched part in a context of FuseOpsByPattern. Values from
+    outside the match are variables.
 
-    translate: of operator calls. Raises BuildError for what has no counterpart, and what type
-    inference raises.
+    translate: translates operator calls. Raises BuildError for values without a counterpart, and
+    the errors of type inference.
     """
     relax = import_tvm().relax
     bindings, values = dict(context.matched_bindings.items()), dict[Any, Any]()
@@ -125,14 +125,14 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
 
 
 def _outside(variable: Any) -> Expr:
-    """A value that is computed outside of a match. Raises BuildError for a tuple."""
+    """A value that is computed outside a match. Raises BuildError for a tuple."""
     if is_tuple(variable):
         raise BuildError(tuple_operand(variable))
     return relay.var(name_of(variable), type_of(variable))
 
 
 def tuple_operand(variable: Any) -> str:
-    """Why a region or match cannot have a tuple from outside as an operand, in words."""
+    """The reason that a region or match cannot have a tuple from outside as an operand."""
     name = name_of(variable)
     return (
         f"an operand is the tuple %{name}, and regions get tensors: give the call its fields, as "
@@ -143,7 +143,7 @@ def tuple_operand(variable: Any) -> str:
 class _RelaxReader:
     def __init__(
         self,
-        where: str,  # in words, for messages
+        where: str,  # description for messages
         values: dict[Any, Any],
         functions: dict[Any, Any],
         translate: Translate,
@@ -153,7 +153,7 @@ class _RelaxReader:
         self.translate = translate
         self.composites = composites
         self.values = values
-        self.functions = functions  # local functions by the variables they are bound to
+        self.functions = functions  # {variable: local function bound to it}
         self.relax, self.op = import_tvm().relax, import_tvm().ir.Op
 
     def body(self, body: Any) -> Expr:
@@ -188,10 +188,10 @@ class _RelaxReader:
         constant = tensor_of(expr)
         if constant is not None:
             array = constant.numpy()
-            self.values[expr] = relay.const(array, str(array.dtype))  # a float64 stays one
+            self.values[expr] = relay.const(array, str(array.dtype))  # keeps float64
             return self.values[expr]
         if not hasattr(expr, "op"):
-            return expr  # an attribute: a shape, a number
+            return expr  # an attribute, such as a shape or number
         if expr.op in self.functions:
             return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
         if not isinstance(expr.op, self.op):
@@ -214,7 +214,7 @@ class _RelaxReader:
         body = reader.body(inner.body)
         if not kept:
             return body
-        if isinstance(body, Tuple):  # what is one call in Relax is several here, as a split is
+        if isinstance(body, Tuple):  # one Relax call, such as a split, may be several calls here
             return substitute(body, dict(zip(operands, given, strict=True)))
         attrs = {"Composite": str(inner.attrs["Composite"])}
         return Call(Function(operands, body, attrs=attrs), given)

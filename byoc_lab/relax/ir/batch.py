@@ -81,13 +81,13 @@ def sizes_for(function: Any, arguments: Sequence[Any] | None = None) -> dict[str
 
 
 def with_sizes(mod: Any, sizes: Mapping[str, int]) -> Any:
-    """A module of Relax in which the sizes of these names are replaced by known ones."""
+    """A Relax module with the named sizes replaced by known sizes."""
     bind = import_tvm().relax.transform.BindSymbolicVars
     return bind(dict(sizes))(mod) if sizes else mod
 
 
 def check_one_batch(sizes: Iterable[Any]) -> None:
-    """Raise BuildError when the sizes that are not known are not all the same one."""
+    """Raise BuildError unless all unknown sizes are the same."""
     found: list[Any] = []
     for size in sizes:
         if not any(size.same_as(other) for other in found):
@@ -98,8 +98,8 @@ def check_one_batch(sizes: Iterable[Any]) -> None:
 
 
 def why_not_per_sample(root: Expr, batches: Container[Expr]) -> str | None:
-    """The reason that an expression on `batches` does not treat each sample separately; None if it
-    does."""
+    """The reason that an expression on `batches` mixes samples; None if it computes each sample
+    separately."""
     found: set[Expr] = set()
     for node in post_order(root):
         if node in batches or any(part in found for part in node.parts()):

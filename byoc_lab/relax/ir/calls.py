@@ -12,9 +12,9 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
+CODEGEN = "Codegen"  # attribute of a function that a back end compiles
 COMPILED = "external_mods"  # the module attribute with the modules that RunCodegen compiled
-COMPOSITE = "Composite"  # attribute of a function made from a match
+COMPOSITE = "Composite"  # attribute of a function created from a match
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
 """Operators that call code below operators."""
 
@@ -23,9 +23,9 @@ LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed"
 class OperatorCall:
     """A call of an operator.
 
-    call: Relax's. bound: the variable that it is bound to; None without one. dataflow: whether it
-    is in a dataflow block; passes match patterns in these alone. composite: the name of the pattern
-    that it is matched by; None without one.
+    call: the Relax call. bound: the variable to which it is bound, or None. dataflow: whether it is
+    in a dataflow block; passes match patterns only there. composite: the name of the pattern that
+    matched it, or None.
     """
 
     call: Any
@@ -35,22 +35,22 @@ class OperatorCall:
 
     @property
     def variable(self) -> str:
-        """The name of the variable that it is bound to; "" without one."""
+        """The name of the variable to which it is bound; "" without one."""
         return "" if self.bound is None else name_of(self.bound)
 
     @property
     def name(self) -> str:
-        """Such as "nn.conv2d"."""
+        """The operator's name, such as "nn.conv2d"."""
         return str(self.call.op.name).removeprefix("relax.")
 
 
 def operator_calls(function: Any) -> Iterator[OperatorCall]:
-    """The operator calls of a Relax function, including those of branches, and those of local
-    functions once for each of their calls."""
+    """The operator calls of a Relax function, including calls in branches; calls in a local
+    function are repeated for each call of that function."""
     tvm = import_tvm()
     relax = tvm.relax
-    local: dict[Any, Any] = {}  # functions by the variables they are bound to
-    # Each value comes with the local functions around it: a recursion is followed once.
+    local: dict[Any, Any] = {}  # {variable: local function bound to it}
+    # Each value is stored with the enclosing local functions: a recursion is followed once.
     todo: list[tuple[Any, Any, bool, tuple[Any, ...]]] = [(function.body, None, False, ())]
     while todo:
         value, bound, dataflow, outer = todo.pop()
@@ -77,7 +77,7 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
 
 
 def lowered_in(function: Any) -> list[str]:
-    """The names of operators in a Relax function that call code below operators."""
+    """The names of operators in a Relax function that call lowered code."""
     return sorted({c.name for c in operator_calls(function) if c.name in LOWERED})
 
 
@@ -91,12 +91,12 @@ def region_functions(mod: Any) -> dict[str, Any]:
 
 
 def host_functions(mod: Any) -> list[Any]:
-    """The other functions of Relax."""
+    """The Relax functions that are not regions."""
     return [f for _, f in functions_of(mod) if not (f.attrs and CODEGEN in f.attrs)]
 
 
 def composite_names(mod: Any) -> set[str]:
-    """The names of composites: of global functions, and of local ones in regions."""
+    """The names of composites: of global functions, and of local functions in regions."""
     tvm = import_tvm()
     found: set[str] = set()
 
@@ -112,7 +112,7 @@ def composite_names(mod: Any) -> set[str]:
 
 
 def region_calls(mod: Any) -> list[str]:
-    """The symbols of the called regions, once for each call in the module."""
+    """The symbols of called regions, one per call in the module."""
     tvm = import_tvm()
     regions, found = region_functions(mod), []
 
@@ -126,19 +126,19 @@ def region_calls(mod: Any) -> list[str]:
 
 
 def is_compiled(mod: Any) -> bool:
-    """Whether RunCodegen compiled regions of a module."""
+    """Whether RunCodegen has compiled regions of a module."""
     return bool(mod.attrs) and COMPILED in mod.attrs
 
 
 def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
-    """A module of Relax with a function "main".
+    """A Relax module with a function "main".
 
-    compiled: take one whose regions RunCodegen has compiled, too. Raises ArgumentError for anything
-    else: of compiled regions the operators are gone. Raises FreeVariableError or WellFormedError
-    for variables that passes of TVM stop at.
+    compiled: also accept a module whose regions RunCodegen has compiled, so that their operators
+    are no longer known. Raises ArgumentError for other arguments, and FreeVariableError or
+    WellFormedError for variables at which TVM passes fail.
     """
     tvm = import_tvm()
-    if isinstance(mod, ForeignModule):  # a module of a trace
+    if isinstance(mod, ForeignModule):  # a module from a trace
         mod = mod.source
     if not isinstance(mod, tvm.ir.IRModule):
         raise ArgumentError(
@@ -158,7 +158,7 @@ def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
 
 
 def functions_of(mod: Any) -> Iterator[tuple[str, Any]]:
-    """The functions of Relax of a module, with their names."""
+    """The Relax functions of a module, with their names."""
     function = import_tvm().relax.Function
     for gv, found in mod.functions.items():
         if isinstance(found, function):

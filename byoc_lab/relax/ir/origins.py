@@ -1,5 +1,4 @@
-"""The operator calls of a module before partitioning that the calls in functions of matches and
-back ends were made from."""
+"""For each operator call of a partitioned module, the original call before partitioning."""
 
 from __future__ import annotations
 
@@ -25,12 +24,11 @@ Scope = MutableMapping[Any, Key]
 
 @dataclass(frozen=True)
 class Origin:
-    """The call that a call of a partitioned module was made from.
+    """The original call of a call in a partitioned module.
 
-    call: of the module that was partitioned, as far as it is known. name: in the text, such as
-    "%lv"; "%lv in @region" for one that only the region has. position: in the module that
-    FuseOpsByPattern gets; else in the partitioned one. prepared: whether a pass in front of that
-    made it.
+    call: in the module before partitioning, if known. name: in the text, such as "%lv", or "%lv in
+    @region" if only the region has it. position: in the input module of FuseOpsByPattern, otherwise
+    in the partitioned module. prepared: whether a pass before the partitioning created it.
     """
 
     call: Any
@@ -42,9 +40,9 @@ class Origin:
 class Origins:
     """The origins of the calls of a partitioned module.
 
-    mod: the module. given: after the passes in front of the partitioning. cut: after all passes. A
-    call in an outlined function and its origin compute the same from the same parameters and
-    constants; of several such calls, each is the origin of one.
+    mod: the initial module. given: the module after the passes that precede the partitioning. cut:
+    the module after all passes. A call in an outlined function and its origin compute the same
+    value from the same parameters and constants; several such calls are paired one to one.
     """
 
     def __init__(self, mod: Any, given: Any, cut: Any):
@@ -72,8 +70,8 @@ class Origins:
                 found.append((left[key].popleft() if left[key] else None, n))
 
     def inside(self, symbol: str, calls: Sequence[OperatorCall]) -> list[list[Origin]]:
-        """Those of the operator calls of an outlined function, for each of its calls in the
-        module."""
+        """The origins of the operator calls in an outlined function, for each call of the function
+        in the module."""
         return [
             [
                 Origin(call.call, f"%{call.variable} in @{symbol}", n) if made is None
@@ -84,7 +82,7 @@ class Origins:
         ]  # fmt: skip
 
     def of(self, call: OperatorCall) -> Origin:
-        """That of a call outside of outlined functions."""
+        """The origin of a call outside outlined functions."""
         position = self._positions.get(call.bound, len(self._positions))
         own = self._own.get(call.bound)
         if own is not None and own.name == call.name:
@@ -108,10 +106,11 @@ def _is_outlined(function: Any) -> bool:
 
 
 class _Walk:
-    """The operator calls of a function in order, with those of the outlined functions it calls.
+    """The operator calls of a function in order, including calls in the outlined functions that it
+    calls.
 
-    calls: each with its key, and the number of the call of an outlined function that it is in.
-    symbols: these functions, by these numbers.
+    calls: each with its key, and the number of the enclosing call of an outlined function. symbols:
+    the outlined functions, by these numbers.
     """
 
     def __init__(self, mod: Any, name: str, function: Any, keys: dict[Hashable, Key]):
@@ -121,8 +120,8 @@ class _Walk:
         self._tvm = import_tvm()
         self._relax = self._tvm.relax
         self._site: int | None = None
-        self._fields: dict[Key, list[Key]] = {}  # of tuples
-        self._local: dict[Any, tuple[Any, Scope]] = {}  # functions by their variables
+        self._fields: dict[Key, list[Key]] = {}  # fields of tuples
+        self._local: dict[Any, tuple[Any, Scope]] = {}  # {variable: local function}
         scope = {p: self._key("param", name, n, name_of(p)) for n, p in enumerate(function.params)}
         self._value(function.body, scope, None, False)
 
@@ -196,7 +195,7 @@ class _Walk:
         return self._key("constant", tensor) if tensor is not None else self._digest(value)
 
     def _digest(self, value: Any) -> Key:
-        """The key of a shape, number or text, or of attributes; names of sizes do not matter."""
+        """The key of a shape, number, text or attributes; names of sizes do not matter."""
         import tvm_ffi
 
         return self._key("other", tvm_ffi.structural_hash(value, map_free_vars=True))

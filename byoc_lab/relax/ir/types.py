@@ -1,4 +1,4 @@
-"""Types of Relax values in Relay, and the sizes in them that are not known."""
+"""Relay types of Relax values, and their unknown sizes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from byoc_lab.run.relax_values import is_tensor_type, is_tuple_type, sizes_of
 
 
 def type_of(value: Any) -> TensorType:
-    """Relay's type of a Relax tensor, with `batch.NOMINAL` for an unknown batch.
+    """The Relay type of a Relax tensor, with `batch.NOMINAL` for an unknown batch.
 
-    Raises BuildError when another part of its shape is not known.
+    Raises BuildError if another part of its shape is unknown.
     """
     ty, sizes = type_and_sizes(value)
     if sizes is None or not all(map(batch.is_number, sizes[1:])):
@@ -27,13 +27,13 @@ def type_of(value: Any) -> TensorType:
 
 
 def batch_of(value: Any) -> list[Any]:
-    """The first size of a Relax tensor, if it is unknown; else nothing."""
+    """The first size of a Relax tensor, as a list; empty if that size is known."""
     _, sizes = type_and_sizes(value)
     return [size for size in (sizes or ())[:1] if not batch.is_number(size)]
 
 
 def unknown_sizes_of(value: Any) -> list[Any]:
-    """The sizes of a Relax tensor that are not known."""
+    """The unknown sizes of a Relax tensor."""
     _, sizes = type_and_sizes(value)
     return [size for size in sizes or () if not batch.is_number(size)]
 
@@ -49,17 +49,17 @@ def is_tuple(value: Any) -> bool:
 
 
 def is_known_shape(value: Any) -> bool:
-    """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
+    """Whether a Relax value is a shape of numbers; DNNL cannot read other shapes."""
     return all(map(batch.is_number, getattr(value.ty, "values", None) or ()))
 
 
 def type_and_sizes(value: Any) -> tuple[Any, Any]:
-    """The type of a Relax value, and its sizes if it is a tensor with some."""
+    """The type of a Relax value, and its sizes if it is a tensor with known rank."""
     ty = value.ty
     return ty, sizes_of(ty)
 
 
 def numbers(fields: Any) -> list[int] | None:
-    """The numbers in a Relax tuple; None if it contains anything else, or nothing."""
+    """The numbers in a Relax tuple; None if it is empty or contains other values."""
     found = [field.value for field in fields if isinstance(getattr(field, "value", None), int)]
     return found if found and len(found) == len(fields) else None

@@ -1,5 +1,5 @@
-"""Variables of Relax modules that a pass of TVM stops at: those that nothing binds, and those that
-two functions bind."""
+"""Faults in the variables of a Relax module at which TVM passes fail: unbound variables, and
+variables bound by two functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ COPY = (
 class VariableFault:
     """A fault in the variables of one function.
 
-    free: whether nothing binds them; else another function binds them, too. variables: TVM's.
+    free: whether the variables are unbound; otherwise another function also binds them. variables:
+    TVM's objects.
     """
 
     function: str
@@ -32,7 +33,7 @@ class VariableFault:
 
 
 def variable_faults(mod: Any) -> Iterator[VariableFault]:
-    """The faults of a module of Relax, in the order of its functions."""
+    """The faults in a Relax module, in the order of its functions."""
     relax = import_tvm().relax
     bound_by: dict[Any, str] = {}
     for gv, function in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint)):
@@ -59,7 +60,7 @@ def variable_faults(mod: Any) -> Iterator[VariableFault]:
 
 
 def check_variables(mod: Any, who: str) -> None:
-    """Raises FreeVariableError or WellFormedError for the first fault of a module of Relax."""
+    """Raises FreeVariableError or WellFormedError for the first fault in a Relax module."""
     for fault in variable_faults(mod):
         text = f"{who}: {fault.message}; {fault.what_to_do}"
         raise FreeVariableError(text, fault.variables) if fault.free else WellFormedError(text)

@@ -1,1 +1,1 @@
-"""The laboratory on modules of Relax: `explain`, `coverage`, `validate`, `bisect` and `fix`."""
+"""The laboratory for Relax modules: `explain`, `coverage`, `validate`, `bisect` and `fix`."""

@@ -1,4 +1,4 @@
-"""`bisect` of Relax: the pass of TVM that changed the numbers of a module, or the kernel."""
+"""`bisect` for Relax: finds the TVM pass or the kernel that changed the results of a module."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from byoc_lab.run.backends import Codegen
 
 
 def in_relay(mod: Any) -> IRModule:
-    """A module of Relax with its weights in it, in Relay, its regions as their code generators get
-    them. Raises ImporterError, and BuildError for an operator of a region without counterpart."""
+    """A Relax module with bound weights, imported into Relay, with regions in the form that their
+    code generators receive. Raises ImporterError, and BuildError for an operator in a region
+    without a counterpart."""
     made, _ = from_relax(mod)
     for symbol, function in region_functions(mod).items():
         region, attrs = region_in_relay(function, composites=True), made[symbol].attrs
@@ -32,8 +33,8 @@ def in_relay(mod: Any) -> IRModule:
 
 
 def _codegen(name: str) -> Codegen:
-    """The code generator of a back end; in the place of one that byoc_lab does not have, one that
-    refuses each region."""
+    """The code generator of a back end; if byoc_lab does not have it, a function that refuses each
+    region."""
     known = get(name).codegen if is_known(name) else None
     if known is not None:
         return known
@@ -48,12 +49,12 @@ def _codegen(name: str) -> Codegen:
 
 
 def passes_run(traced: RelaxTrace, sizes: Mapping[str, int]) -> PassesRun:
-    """The passes of a trace as `bisect` searches them. sizes: those that the module left open, and
-    that were given to it before the trace.
+    """The passes of a trace in the form that `bisect` searches. sizes: the unknown sizes of the
+    module, with the values that were set before the trace.
 
-    Each stage is read into Relay, where it is evaluated, its regions as their code generators get
-    them. Raises the error of a pass that failed, and ImporterError for a stage that has operators
-    without counterpart in Relay or code below operators.
+    Each stage is imported into Relay and evaluated there, with regions in the form that their code
+    generators receive. Raises the error of a pass that failed, and ImporterError for a stage with
+    operators without a counterpart in Relay, or with lowered code.
     """
 
     @cache

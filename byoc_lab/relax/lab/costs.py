@@ -16,7 +16,7 @@ from byoc_lab.run.metering.cards import RegionInfo
 
 
 def host_cost(calls: Iterable[OperatorCall]) -> Cost:
-    """Of operator calls that stay on the host."""
+    """The cost of operator calls that stay on the host."""
     total = Cost()
     for each in calls:
         flops = call_flops(each.call)
@@ -25,11 +25,11 @@ def host_cost(calls: Iterable[OperatorCall]) -> Cost:
 
 
 def call_flops(call: Any) -> int | None:
-    """Floating-point operations of a Relax operator call; for a batch of `batch.NOMINAL` if it is
-    unknown. None if they are unknown."""
+    """Floating-point operations of a Relax operator call, with `batch.NOMINAL` for an unknown
+    batch. None if there is no formula."""
     try:
         found = cost(call_to_relay(call))
-    except ByocLabError:  # it has no counterpart and therefore no formula
+    except ByocLabError:  # no counterpart, so no formula
         return None
     return None if found.unknown else found.flops
 
@@ -37,8 +37,8 @@ def call_flops(call: Any) -> int | None:
 def region_facts(
     symbol: str, compiler: str, function: Any, made: Function | None, sites: int = 1
 ) -> RegionInfo:
-    """Static information on a region. made: its counterpart in Relay, if it has one. sites: the
-    number of calls of it in the module."""
+    """Static information on a region. made: its counterpart in Relay, if any. sites: the number of
+    its calls in the module."""
     count = sum(1 for _ in operator_calls(function))
     missing = stand_in_of(compiler)
     if made is None:

@@ -1,5 +1,5 @@
 """`relax.coverage`: the share of a Relax module that a back end computes, and changes that would
-alter it."""
+increase it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def coverage(mod: Any, target: str = TARGET, pipeline: Any = None) -> Coverage:
     """Measure how much of a Relax module a back end computes, what stays on the host and why, and
     what would change that.
 
-    mod: a module before partitioning. target, pipeline: as for `explain`. Operators are those that
-    the passes in front of the partitioning leave; floating-point operations those of their
-    counterparts in Relay, not known for an operator without one. Where the batch is not known, they
-    and the bytes are those of a batch of `batch.NOMINAL`. Causes and changes are computed when they
-    are first looked at.
+    mod: a module before partitioning. target, pipeline: as for `explain`. The operators are counted
+    after the passes that precede the partitioning. Floating-point operations come from the
+    operators' counterparts in Relay; they are unknown for an operator without a counterpart. If the
+    batch is unknown, operations and bytes are given for a batch of `batch.NOMINAL`. Causes and
+    changes are computed on first access.
 
-    Raises ArgumentError for something else than a module of Relax before partitioning, and what
-    `explain` raises.
+    Raises ArgumentError unless `mod` is a Relax module before partitioning, and the errors of
+    `explain`.
     """
     mod = checked_relax(mod, "relax.coverage")
     backend = backend_of(target, pipeline, mod)
@@ -72,7 +72,7 @@ def coverage(mod: Any, target: str = TARGET, pipeline: Any = None) -> Coverage:
 
 
 def work_of(cut: Any) -> Work:
-    """The work of a partitioned Relax module."""
+    """The work of a partitioned Relax module: in regions and on the host."""
     sites = Counter(region_calls(cut))
     regions = [
         Region(symbol, *_cost(function), sites[symbol])
@@ -82,7 +82,8 @@ def work_of(cut: Any) -> Work:
 
 
 def _cost(function: Any) -> tuple[Cost, int | None]:
-    """The cost of one call of a region, and the bytes that cross its boundary in one."""
+    """The cost of one call of a region, and the bytes that cross the region's boundary in that
+    call."""
     count, made = sum(1 for _ in operator_calls(function)), region_if_any(function)
     if made is None:
         return Cost(0, count, count), None
@@ -90,7 +91,7 @@ def _cost(function: Any) -> tuple[Cost, int | None]:
 
 
 def _attempts(mod: Any, cut: Any, backend: RelaxBackend) -> Iterator[CoverageChange]:
-    """The changes, each tried. cut: the module after partitioning."""
+    """The tried changes. cut: the module after partitioning."""
     for least in SMALLEST_REGIONS:
         what = f"regions of at least {counted(least, 'operator')}"
         yield CoverageChange(what, work_of(without_small_regions(cut, least)).totals)
@@ -99,7 +100,7 @@ def _attempts(mod: Any, cut: Any, backend: RelaxBackend) -> Iterator[CoverageCha
 
 
 def _pipelines(backend: RelaxBackend, mod: Any) -> Iterator[tuple[str, list[Any]]]:
-    """The pattern table in another order, passes in another order, and with one more or less."""
+    """Changed pipelines: the pattern table reversed, passes reordered, added or removed."""
     dataflow = import_tvm().relax.transform.ConvertToDataflow(1)
     passes = None if backend.passes is None else list(backend.passes())
     if passes is None:
@@ -125,8 +126,8 @@ def _run(what: str, mod: Any, passes: list[Any]) -> CoverageChange:
 
 
 def without_small_regions(cut: Any, least: int) -> Any:
-    """A partitioned module whose regions of fewer operators are back in the functions that call
-    them."""
+    """A partitioned module in which regions with fewer operators than `least` are inlined into
+    their callers."""
     tvm = import_tvm()
     small = {
         symbol: cut[symbol]

@@ -1,4 +1,5 @@
-"""`relax.explain`: which operators of a Relax module DNNL computes, and why not the others."""
+"""`relax.explain`: the operators of a Relax module that a back end computes, and why it does not
+compute the others."""
 
 from __future__ import annotations
 
@@ -46,11 +47,11 @@ NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
 
 
 class RelaxExplanation(Answer):
-    """Why one operator call is offloaded, or why not, after the passes before the partitioning.
+    """Why one operator call, after the passes that precede the partitioning, is offloaded or not.
 
-    operator: the call in the partitioned module. origin: the call that it was made from. asked: the
-    back end. home: the region that computes it; None if none does. where: the function around a
-    call on the host; apart: whether main does not call that.
+    operator: the call in the partitioned module. origin: the original call. asked: the back end.
+    home: the region that computes it, or None. where: the enclosing function of a call on the host;
+    apart: whether main never calls that function.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class RelaxExplanation(Answer):
 
     @property
     def position(self) -> int:
-        """In the module that the patterns are matched in."""
+        """The position in the module in which patterns are matched."""
         return self._origin.position
 
     @property
@@ -100,7 +101,7 @@ class RelaxExplanation(Answer):
 
     @cached_property
     def change(self) -> str | None:
-        """A change that leaves fewer calls of this kind on the host, which was tried."""
+        """A tried change that leaves fewer calls of this operator on the host."""
         if self._where is None or self.cause in ("no-pattern", "other-function"):
             return None
         return self._asked.change(self.operator, self._where)
@@ -109,17 +110,17 @@ class RelaxExplanation(Answer):
 def explain(
     mod: Any, target: str = TARGET, pipeline: Any = None, *, cards: Sequence[Card] = ()
 ) -> Explanations[RelaxExplanation]:
-    """Of each operator of a Relax module, whether a back end computes it, and if not, why not.
+    """For each operator of a Relax module: whether a back end computes it, and if not, the reason.
 
-    mod: before partitioning for the target, or partitioned. Operators are those that the passes in
-    front of the partitioning leave (batch norms are folded there). Causes and changes are computed
-    when asked for. A change is one that was tried: it is named if the module, changed so, has that
-    call in a region. target: a back end of `relax.register`, or one whose patterns TVM has.
-    pipeline: the passes that partition, as for `trace`; by default those of the back end. Of
-    RunCodegen and the passes after it nothing is run. cards: as for `byoc_lab.explain`.
+    mod: before partitioning for the target, or partitioned. The operators are listed after the
+    passes that precede the partitioning (which fold batch norms). Causes and changes are computed
+    on access. A change is proposed only if it was tried and put that call into a region. target: a
+    back end of `relax.register`, or one with patterns in TVM. pipeline: the passes that partition,
+    as for `trace`; by default the passes of the back end. RunCodegen and later passes are not run.
+    cards: as for `byoc_lab.explain`.
 
-    Raises ArgumentError for something else than a module of Relax or cards, UnknownNameError for
-    another target or pipeline, PassError for what is not a pipeline and a pass of TVM that fails.
+    Raises ArgumentError unless `mod` is a Relax module and `cards` are cards, UnknownNameError for
+    an unknown target or pipeline, PassError for an invalid pipeline and for a TVM pass that fails.
     """
     mod = checked_relax(mod, "relax.explain")
     backend = backend_of(target, pipeline, mod)
@@ -132,7 +133,7 @@ def explain(
     apart, found = {cut[gv] for gv in unreached(cut)}, []
     for symbol, function in functions_of(cut):
         attrs, calls = function.attrs or {}, list(operator_calls(function))
-        if CODEGEN in attrs or COMPOSITE in attrs:  # equal ones are one, called several times
+        if CODEGEN in attrs or COMPOSITE in attrs:  # equal functions are merged, with several calls
             places = origins.inside(symbol, calls)
         else:
             places = [[origins.of(call) for call in calls]]
@@ -154,8 +155,8 @@ def explain(
 
 
 class _Given:
-    """The module that FuseOpsByPattern gets: there patterns are matched, not in the result, where
-    the operators of other matches are gone."""
+    """The input module of FuseOpsByPattern. Patterns are matched in it, not in the result, where
+    other matches have already been outlined."""
 
     def __init__(self, mod: Any):
         self._places: dict[Any, _Function] = {}
@@ -173,7 +174,7 @@ class _Given:
 
 
 class _Function:
-    """The answers of pattern-table entries for a function of Relax, each asked once."""
+    """The matches of pattern-table entries in a Relax function; each query runs once."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -185,8 +186,8 @@ class _Function:
         self.calls = {c.bound: c for c in self.read.calls if c.bound is not None}
 
     def refusal(self, entry: Entry, call: OperatorCall) -> str | None:
-        """The reason that the check of an entry refuses a match that has a call when
-        FuseOpsByPattern asks it, "" without a reason; None if it refuses no such match."""
+        """The reason that the check of an entry refuses a match that contains the call, during
+        FuseOpsByPattern: "" without a reason; None if no such match is refused."""
         _, refused = self._alone(entry)
         return next((refused[r] for r in self._roots(entry, call) if r in refused), None)
 
@@ -196,17 +197,17 @@ class _Function:
         return bool(entry.pattern.match(found.call, self.values))
 
     def takes(self, entry: Entry, call: OperatorCall) -> bool:
-        """Whether FuseOpsByPattern takes the call into a composite if the table has no other
-        entry."""
+        """Whether FuseOpsByPattern, with this entry alone, puts the call into a composite."""
         left, _ = self._alone(entry)
         return bool(self._roots(entry, call)) and call.bound not in left
 
     def _roots(self, entry: Entry, call: OperatorCall) -> list[Any]:
-        """The roots of the matches that a call is in."""
+        """The roots of the matches that contain a call."""
         return self._matches(entry).get(call.bound, [])
 
     def _found_by(self, entry: Entry) -> dict[Any, list[Any]]:
-        """The roots of the matches that each variable is in; operands of a match are outside."""
+        """The roots of the matches that contain each variable; operands from outside a match are
+        not contained."""
         bound = {c.call: variable for variable, c in self.calls.items()}
         found: dict[Any, list[Any]] = {}
         for root in bound:
@@ -216,8 +217,8 @@ class _Function:
         return found
 
     def _run_alone(self, entry: Entry) -> tuple[set[Any], dict[Any, str]]:
-        """What FuseOpsByPattern with this entry alone leaves, and the roots that its check refuses,
-        with the reasons."""
+        """The calls left on the host by FuseOpsByPattern with only this entry, and the roots that
+        its check refuses, with the reasons."""
         if entry.check is not None:
             entry.check.refused.clear()
         (made,) = fused([entry], [import_tvm().IRModule({"main": self.function})])
@@ -226,20 +227,21 @@ class _Function:
 
 
 class _Asked:
-    """Queries to a back end about calls on the host, and changes, each tried once: the calls they
-    leave on the host. mod: None if no change is to be tried."""
+    """Queries about calls on the host, and changes; each change is tried once, and counts the calls
+    that it leaves on the host. mod: None if no changes are tried."""
 
     def __init__(self, backend: RelaxBackend, mod: Any):
         self.backend, self.mod = backend, mod
         self._gone: dict[str, Counter[Any]] = {}
-        self._late: dict[str, None] = {}  # entries of which earlier ones took a part
+        self._late: dict[str, None] = {}  # entries whose match an earlier entry broke up
 
     @cached_property
     def entries(self) -> list[Entry]:
         return entries_of(self.backend.table())
 
     def why(self, call: OperatorCall, where: _Function) -> Diagnosis:
-        """Why a call is on the host. where: the function as FuseOpsByPattern gets it."""
+        """The reason that a call is on the host. where: its function in the input module of
+        FuseOpsByPattern."""
 
         def found(cause: str, reason: str, attempt: Attempt | None = None) -> Diagnosis:
             return Diagnosis(cause, reason, call, attempt)
@@ -305,15 +307,15 @@ class _Asked:
         return Diagnosis("needs-pass", OUTSIDE_DATAFLOW, call)
 
     def change(self, call: OperatorCall, where: _Function) -> str | None:
-        """The first change that leaves fewer calls of this operator on the host, and fewer of this
-        reason; None if none does."""
+        """The first change that leaves fewer calls of this operator, and fewer calls with this
+        reason, on the host; None if no change does."""
         if self.mod is None:
             return None
         keys = self._keys(call, where)
         refused = self.why(call, where).cause == "check"
         for what, backend, mod in (*self._attempts(), *(self._spelled if refused else ())):
             if what not in self._gone:
-                # Passes of TVM stop at some modules; a change that leads there changes nothing.
+                # TVM passes fail on some modules; a change with such a result is ignored.
                 with suppress(PassError):
                     self._gone[what] = self._before - self._left(backend, mod)
             if all(self._gone.get(what, {}).get(key) for key in keys):
@@ -339,14 +341,14 @@ class _Asked:
 
     @cached_property
     def _spelled(self) -> list[tuple[str, RelaxBackend, Any]]:
-        """The module with other layouts and dtypes, which checks may ask for."""
+        """The module with other layouts and dtypes, which checks may require."""
         found = []
         transform = import_tvm().relax.transform
         for what, each in (
             (f"ConvertLayout({NHWC})", transform.ConvertLayout(NHWC)),
             ("ToMixedPrecision()", transform.ToMixedPrecision()),
         ):
-            # A module that a pass stops at has no such change.
+            # If a pass fails on the module, there is no such change.
             with suppress(PassError):
                 made = applied([each], self.mod, "explain")
                 found.append((f"run relax.transform.{what} before", self.backend, made))
@@ -361,7 +363,7 @@ class _Asked:
         return self._left(self.backend, self.mod)
 
     def _left(self, backend: RelaxBackend, mod: Any) -> Counter[Any]:
-        """The number of calls that stay on the host, by operator, and by operator and reason."""
+        """The number of calls that stay on the host, per operator, and per operator and reason."""
         given, cut = backend.matched(mod)
         there = _Given(given)
         return Counter(
@@ -377,7 +379,7 @@ class _Asked:
 
 
 def _changed(mod: Any) -> Iterator[tuple[str, Any]]:
-    """Changed modules, each with its change in words."""
+    """Changed modules, each with a description of the change."""
     transform = import_tvm().relax.transform
     yield (
         "run relax.transform.ConvertToDataflow(min_size=1) before",
@@ -391,5 +393,5 @@ def _changed(mod: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _with_first(table: Table, name: str) -> list[Any]:
-    """The entries of a table, those of one name first."""
+    """The entries of a table, with the entries of the given name first."""
     return sorted(table(), key=lambda e: str(e[0] if isinstance(e, tuple) else e.name) != name)

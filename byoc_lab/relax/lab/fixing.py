@@ -20,7 +20,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 
 def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
-    """The proved repairs of a module of TVM, whose `before` and `after` are modules of TVM too; see
+    """The verified repairs of a TVM module; `before` and `after` are also TVM modules. See
     `byoc_lab.fix`."""
 
     def faults(mod: Any) -> list[Finding]:
@@ -72,7 +72,7 @@ def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
 
 
 def _bound(mod: Any, params: Mapping[str, Any]) -> Any:
-    """A module with values for parameters of main. Raises ArgumentError for other names."""
+    """A module with values bound to parameters of main. Raises ArgumentError for unknown names."""
     known = [name_of(param) for param in checked_relax(mod, "fix")["main"].params]
     for name in params:
         if name not in known:
@@ -82,8 +82,8 @@ def _bound(mod: Any, params: Mapping[str, Any]) -> Any:
 
 
 def with_own_variables(mod: Any) -> tuple[Any, list[str]]:
-    """A module none of whose functions share variables, and the names of the functions that got
-    new ones."""
+    """A module in which no two functions share variables, and the names of the functions with new
+    variables."""
     copy = import_tvm().relax.utils.copy_with_new_vars
     names = [fault.function for fault in variable_faults(mod) if not fault.free]
     if not names:

@@ -1,4 +1,4 @@
-"""`RelaxChecker`: what `validate` does with a module of Relax."""
+"""`RelaxChecker`: the implementation of `validate` for Relax modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ NO_CODEGEN = "no code generator of {} is registered by relax.register, so no ope
 
 
 class RelaxChecker(Checker):
-    """Runs an executable of Relax, whose regions are compared on the values that they got in it."""
+    """Runs a Relax executable; regions are compared on the arguments that they received in that
+    run."""
 
     program: RelaxExecutable
 
@@ -52,7 +53,7 @@ class RelaxChecker(Checker):
 
     @cached_property
     def _parameters(self) -> Function:
-        """A function of the parameters of main, typed."""
+        """A typed function with the parameters of main."""
         sized = batch.with_sizes(self.before, batch.sizes_for(self.before["main"]))["main"]
         params = [var(name_of(p), type_of(p)) for p in sized.params]
         typed = infer_expr(Function(params, Tuple(params)))
@@ -98,6 +99,6 @@ class RelaxChecker(Checker):
 
 
 def _batch(function: Any, arrays: Sequence[Any]) -> int:
-    """The batch of these inputs of a Relax function, if it is unknown."""
+    """The batch size in these inputs of a Relax function, if it is unknown in the function."""
     given = zip(function.params, arrays, strict=True)
     return next((int(array.shape[0]) for p, array in given if batch_of(p)), batch.NOMINAL)

@@ -29,13 +29,13 @@ class ReasonedCheck(ABC):
 
     @abstractmethod
     def why_not(self, context: Any) -> str | None:
-        """The reason of a refusal in words, "" for one without a reason; None if it accepts."""
+        """The reason of a refusal, "" for a refusal without a reason; None if the check accepts."""
 
 
 def why_refused(check: Any, context: Any, entry: str) -> str | None:
-    """The answer of the check of an entry as `ReasonedCheck.why_not` gives it.
+    """The result of an entry's check in the form of `ReasonedCheck.why_not`.
 
-    Raises PredicateError for a check that raises.
+    Raises PredicateError if the check raises.
     """
     try:
         if isinstance(check, ReasonedCheck):
@@ -59,7 +59,7 @@ def _reason(answer: Any) -> str | None:
 
 @dataclass(frozen=True)
 class CallCheck(ReasonedCheck):
-    """A predicate of `supports`, which is asked about the matched call of Relax."""
+    """A predicate in `supports`, called with the matched Relax call."""
 
     supports: Predicate
 
@@ -69,7 +69,7 @@ class CallCheck(ReasonedCheck):
 
 @dataclass(frozen=True)
 class EntryCheck(ReasonedCheck):
-    """The check of an entry, if it has one. An error that it raises names the entry."""
+    """The check of an entry, if any. An error that it raises names the entry."""
 
     entry: str
     check: Any = None
@@ -80,8 +80,8 @@ class EntryCheck(ReasonedCheck):
 
 @dataclass(frozen=True)
 class CompilableCheck(EntryCheck):
-    """A check that also refuses calls that a code generator of `register` cannot be given, or does
-    not compile. compiles: as for `register`."""
+    """A check that also refuses calls that have no Relay form for the code generator of `register`,
+    or that it does not compile. compiles: as for `register`."""
 
     compiles: Compiles | None = None
 
@@ -92,7 +92,8 @@ class CompilableCheck(EntryCheck):
         refused = next(filter(None, (why_not_compiled(c, context) for c in _calls(context))), None)
         if refused is not None or self.compiles is None:
             return refused
-        # The operators of a match together, as they are in the region: nn.dense has two in Relax.
+        # The operators of a match are translated together, as in the region: nn.dense is two
+        # operators in Relax.
         try:
             made = match_to_relay(context, any_counterpart)
         except ByocLabError as error:
@@ -103,10 +104,11 @@ class CompilableCheck(EntryCheck):
 
 @dataclass(frozen=True)
 class RelayCheck(ReasonedCheck):
-    """The check of an entry of a Relay table: whether a match of Relax is a match of it in Relay.
+    """The check of an entry of a Relay table: whether a match in Relax is also a match in Relay.
 
-    The matched part is read into Relay (`match_to_relay`). The pattern must match that, and the
-    check of the entry gets it. As in Relay, no value inside the match may be used outside of it.
+    The matched part is imported into Relay (`match_to_relay`). The Relay pattern must match it,
+    then the entry's check is called with it. As in Relay, no value inside the match may be used
+    outside it.
     """
 
     entry: str
@@ -114,7 +116,7 @@ class RelayCheck(ReasonedCheck):
     check: Predicate | None = None
 
     def why_not(self, context: Any) -> str | None:
-        """Raises PredicateError for a check that raises."""
+        """Raises PredicateError if the check raises."""
         if import_tvm().relax.backend.utils.has_leaking_intermediate_variables(context):
             return "a value inside the match is used outside of it"
         unknown = next(filter(None, map(_unknown_sizes, _calls(context))), None)
@@ -132,14 +134,14 @@ class RelayCheck(ReasonedCheck):
 
 
 def why_not_compiled(call: Any, context: Any) -> str | None:
-    """The reason that a code generator of `register` cannot compile a region with a call of a
+    """The reason that a code generator of `register` cannot compile a region with this call of a
     match; None if it can."""
     unknown = _unknown_sizes(call)
     if unknown is not None:
         return unknown
     tuples = [arg for arg in call.args if isinstance(arg, import_tvm().relax.Var) and is_tuple(arg)]
     if tuples and all(arg in context.matched_bindings for arg in tuples):
-        return None  # the match makes them itself
+        return None  # computed inside the match
     try:
         call_to_relay(call, any_counterpart)
     except ByocLabError as error:
@@ -148,7 +150,7 @@ def why_not_compiled(call: Any, context: Any) -> str | None:
 
 
 def _unknown_sizes(call: Any) -> str | None:
-    """A sentence about the sizes of a call that are not known; None if all are."""
+    """A sentence about the unknown sizes of a call; None if all sizes are known."""
     unknown = sorted(
         {str(s) for v in (*call.args, call) if is_tensor(v) for s in unknown_sizes_of(v)}
     )
@@ -161,7 +163,7 @@ def _unknown_sizes(call: Any) -> str | None:
 
 
 def _calls(context: Any) -> list[Any]:
-    """The operator calls of a match."""
+    """The operator calls in a match."""
     tvm = import_tvm()
     return [
         value

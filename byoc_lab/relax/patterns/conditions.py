@@ -1,4 +1,4 @@
-"""The condition at which a check in Python refused, read from its source where it returned."""
+"""The condition that made a Python check refuse, read from the source of the executed return."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SCOPES = (ast.FunctionDef, ast.ClassDef)
 
 
 def refusing_condition(check: Callable[[Any], Any], argument: Any) -> str:
-    """The condition for which a check refuses an argument, with its values, in words; "" if its
-    source does not tell. The check is asked once more, and watched."""
+    """The condition for which a check refuses an argument, with its values, as text; "" if the
+    source does not show it. The check is run once more with tracing."""
     frames: list[FrameType] = []
     lines: list[int] = []
 
@@ -50,7 +50,7 @@ def refusing_condition(check: Callable[[Any], Any], argument: Any) -> str:
         if isinstance(said, bool):
             known, value = _value(condition, names)
             if known and bool(value) is not said:
-                continue  # in the line that ran, and not taken
+                continue  # in the executed line, but not the taken condition
             part = _deciding(condition, said, names)
             said = "is true" if said else "is false"
         values = ", ".join(_values(part, names))
@@ -60,8 +60,9 @@ def refusing_condition(check: Callable[[Any], Any], argument: Any) -> str:
 
 
 def _conditions(code: CodeType, ran: set[int]) -> Iterator[tuple[int, ast.expr, Verdict]]:
-    """The condition that leads to the return among the lines that a function ran, with the line and
-    its verdict: that of the innermost branch around a constant, or what is returned."""
+    """The conditions in the executed lines of a function that lead to its return, each with its
+    line and outcome: the innermost branch around a returned constant, or the returned expression.
+    """
     scope = _source(code)
     if isinstance(scope, ast.Lambda):
         yield code.co_firstlineno, scope.body, False
@@ -82,7 +83,7 @@ def _conditions(code: CodeType, ran: set[int]) -> Iterator[tuple[int, ast.expr, 
 
 
 def _leading(statement: ast.AST, name: str, inside: ast.AST) -> Iterator[tuple[ast.expr, Verdict]]:
-    """The condition on which a part of a statement runs, if that depends on one."""
+    """The condition that decides whether a part of a statement runs, if there is one."""
     if isinstance(statement, ast.If):
         yield statement.test, name == "body"
     elif isinstance(statement, ast.Match) and isinstance(inside, ast.match_case):
@@ -93,10 +94,10 @@ def _leading(statement: ast.AST, name: str, inside: ast.AST) -> Iterator[tuple[a
 
 
 def _source(code: CodeType) -> ast.AST | None:
-    """The function of a code object in its source; None where that is not known."""
+    """The syntax tree of a function, found from its code object; None if the source is unknown."""
     try:
         tree = ast.parse("".join(inspect.findsource(code)[0]))
-    except (OSError, TypeError, SyntaxError):  # no source, or not of Python alone
+    except (OSError, TypeError, SyntaxError):  # without source, or not pure Python
         return None
     kind = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [n for n in ast.walk(tree) if isinstance(n, kind) and _begin(n) == code.co_firstlineno]
@@ -117,7 +118,7 @@ def _lines(statement: ast.stmt) -> set[int]:
 
 
 def _deciding(condition: ast.expr, holds: bool, names: dict[str, Any]) -> ast.expr:
-    """The first operand of `or` that is true, or of `and` that is false, if one alone decides."""
+    """The first true operand of `or`, or the first false operand of `and`, if it alone decides."""
     decides = ast.Or if holds else ast.And
     if not isinstance(condition, ast.BoolOp) or not isinstance(condition.op, decides):
         return condition
@@ -131,15 +132,15 @@ def _deciding(condition: ast.expr, holds: bool, names: dict[str, Any]) -> ast.ex
 
 
 def _value(part: ast.expr, names: dict[str, Any]) -> tuple[bool, Any]:
-    """Whether an expression has a value outside of its function, and the value."""
+    """Whether an expression can be evaluated outside its function, and its value."""
     try:
         return True, eval(compile(ast.Expression(part), "<condition>", "eval"), names)
-    except Exception:  # whatever the expression of a user raises, it has no value here
+    except Exception:  # if a user's expression raises any error, it has no value here
         return False, None
 
 
 def _values(part: ast.expr, names: dict[str, Any]) -> Iterator[str]:
-    """The names, attributes and elements in a condition that have short values."""
+    """The names, attributes and elements in a condition, with their values if these are short."""
     todo: list[ast.AST] = [part]
     seen: set[str] = set()
     while todo:

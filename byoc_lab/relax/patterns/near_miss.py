@@ -72,7 +72,7 @@ class NearMiss:
 
 
 class NearMisses:
-    """The partial matches of a pattern with each call of a function."""
+    """The partial matches of a pattern at each call of a function."""
 
     def __init__(self, pattern: RelaxPattern, function: RelaxFunction):
         self.function = function
@@ -84,18 +84,18 @@ class NearMisses:
 
     @property
     def match(self) -> OperatorCall | None:
-        """The first call that the pattern matches."""
+        """The first call at which the pattern matches."""
         return next((call for fit, call in self.fits if not fit.stops), None)
 
     def nearest(self) -> NearMiss | None:
-        """The call that is nearest to matching; None if one matches, or without calls."""
+        """The nearest partial match; None if the pattern matches, or if there are no calls."""
         if self.match is not None:
             return None
         return self._miss(max(self.fits, key=lambda found: found[0].rank, default=None))
 
     def nearest_to(self, call: OperatorCall) -> NearMiss | None:
-        """The call that is nearest to matching, among those whose match would have `call` in it if
-        there is one; None if all match."""
+        """The nearest partial match, preferably among those that would contain `call`; None if all
+        match."""
         node = self.function.node(call.call)
 
         def key(found: tuple[PartialMatch, OperatorCall]) -> tuple[bool, tuple[bool, float, int]]:
@@ -113,7 +113,7 @@ class NearMisses:
 
 
 class _Matcher(NearMatcher):
-    """Matches a pattern of Relax partially with calls of a function."""
+    """Finds partial matches of a Relax pattern with the calls of a function."""
 
     def __init__(self, pattern: RelaxPattern, function: RelaxFunction):
         super().__init__(pattern.root, function.graph)
@@ -127,10 +127,10 @@ class _Matcher(NearMatcher):
         return bool(self.patterns[pattern].match(source, self.function.values))
 
     def holds(self, pattern: Condition, expr: Expr) -> bool:
-        return False  # `_walk` has asked for the part with its condition
+        return False  # `_walk` has already checked this part with its condition
 
     def operands(self, pattern: CallPattern, call: Call) -> Sequence[DFPattern] | None:
-        """Fewer patterns may do: those of the first operands."""
+        """A pattern may have fewer operands than the call; they match the first operands."""
         args = pattern.args or ()
         more = len(call.args) - len(args)
         return None if more < 0 else [*args, *(WildcardPattern() for _ in range(more))]
@@ -142,13 +142,13 @@ class _Matcher(NearMatcher):
             return PartialMatch(size, size, (), found.covered | {expr}, values=found.values)
         if found.stops:
             return found
-        # Each part matches, and the whole does not.
+        # Each part matches, but the whole pattern does not.
         fewer = isinstance(pattern, CallPattern) and len(pattern.children()) < len(expr.parts())
         stop = Mismatch(pattern, expr) if fewer else self._shared(expr, found)
         return replace(found, stops=(stop,))
 
     def found(self, stop: Mismatch) -> tuple[Any, str]:
-        """The value where a match stops, and what is told of it in words."""
+        """The value at a mismatch, and its description."""
         source = self.function.sources[stop.found]
         value = self.function.resolved(source)
         if stop.reused:
@@ -160,7 +160,7 @@ class _Matcher(NearMatcher):
         return value, self.shown(value) + self._numbers(stop, value)
 
     def _numbers(self, stop: Mismatch, call: Any) -> str:
-        """A remark for a pattern that leaves out numbers or shapes among the operands of a call."""
+        """A hint for a pattern that omits numbers or shapes among the operands of a call."""
         left_out = call.args[stop.operands[0] :] if stop.operands is not None else ()
         if not any(map(self._is_number, left_out)):
             return ""
@@ -174,7 +174,7 @@ class _Matcher(NearMatcher):
         return not isinstance(operand, relax.Var) and not is_tensor(operand)
 
     def shown(self, expr: Any) -> str:
-        """A value in words."""
+        """The description of a value."""
         relax = self.function.tvm.relax
         value = self.function.resolved(expr)
         if isinstance(value, relax.Call):
@@ -192,14 +192,14 @@ class _Matcher(NearMatcher):
 
 
 def _attributes(wanted: dict[str, Any], attrs: Any) -> str:
-    """The attributes of a call that are others than a pattern asks for."""
+    """The attributes of a call that differ from those in a pattern."""
     there = {name: plain(getattr(attrs, name, None)) for name in wanted}
     off = [name for name in wanted if there[name] != wanted[name]] or list(wanted)
     return ", ".join(f"{name}={there[name]!r}" for name in off)
 
 
 def _typed(condition: DFPattern, value: Any) -> str:
-    """The property of a value that a pattern asks for."""
+    """The property of a value (dtype, shape or type) that a pattern constrains."""
     ty, sizes = type_and_sizes(value)
     if isinstance(condition, DataTypePattern) and is_tensor(value):
         return f"one of dtype {ty.dtype}"

@@ -1,8 +1,9 @@
-"""Patterns and functions of Relax as those of Relay, for one matcher to walk.
+"""Converts Relax patterns and functions to Relay, so that one partial matcher serves both
+languages.
 
-TVM's own matcher judges whether a pattern matches a value (`near_miss`); what is read here has the
-parts of both, and the way back to TVM's objects. So only what has parts is read: the data of a
-constant, attributes and types are TVM's to compare.
+TVM's own matcher decides whether a pattern matches a value (`near_miss`). The conversion keeps the
+structure of both and a mapping to TVM's objects. It omits data of constants, attributes and types,
+which TVM compares.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from byoc_lab.run.tvm_runtime import import_tvm
 class RelaxPattern:
     """A pattern of `tvm.relax.dpl`.
 
-    root: the same as a pattern of Relay; an object that occurs twice is one object there, too.
-    sources: the pattern of Relax that each part was read from.
+    root: the pattern converted to Relay; an object that occurs twice is also one object in Relay.
+    sources: the Relax pattern for each Relay pattern.
     """
 
     def __init__(self, pattern: Any):
@@ -62,7 +63,7 @@ _Reader = Callable[[Part, Any], DFPattern]
 
 @cache
 def _readers() -> Mapping[type, _Reader]:
-    """The function that reads each class of patterns."""
+    """{class of patterns: function that converts it}"""
     dpl = import_tvm().relax.dpl
     return {
         dpl.AndPattern: lambda part, p: AndPattern(part(p.left), part(p.right)),
@@ -89,7 +90,7 @@ def _expr(part: Part, pattern: Any) -> DFPattern:
 
 
 def _other(part: Part, pattern: Any) -> DFPattern:
-    """A pattern that Relay has nothing like."""
+    """Converts a pattern without a similar pattern in Relay."""
     dpl = import_tvm().relax.dpl
     if isinstance(pattern, dpl.UnorderedTuplePattern):
         fields = list(map(part, pattern.fields))
@@ -100,15 +101,15 @@ def _other(part: Part, pattern: Any) -> DFPattern:
 
 
 def wanted_attributes(pattern: Any) -> dict[str, Any]:
-    """The attributes that a pattern of Relax asks for."""
+    """The attributes that a Relax pattern requires."""
     return {str(name): plain(value) for name, value in pattern.attrs.items()}
 
 
 class RelaxFunction:
-    """A function of Relax, as far as matching needs it.
+    """The part of a Relax function that matching needs.
 
-    calls: its operator calls. values: of its variables. sources: the value of each node; where that
-    is bound, its variable.
+    calls: its operator calls. values: the values of its variables. sources: for each node the Relax
+    variable bound to its value, or else the value.
     """
 
     def __init__(self, function: Any):
@@ -122,7 +123,7 @@ class RelaxFunction:
     @cached_property
     def graph(self) -> IndexedGraph:
         """The nodes of all operator calls."""
-        # Operands come first, so that a long chain is no deep recursion.
+        # Operands first, to avoid deep recursion in a long chain.
         self.tvm.relax.analysis.post_order_visit(self.function, self.node)
         return IndexedGraph(Tuple([self.node(call.call) for call in self.calls]))
 
@@ -146,10 +147,10 @@ class RelaxFunction:
             return TupleGetItem(self.node(value.tuple_value), int(value.index))
         if isinstance(value, tvm.ir.Op):
             return foreign_op(str(value.name))
-        return Var(type(value).__name__)  # without parts to enter
+        return Var(type(value).__name__)  # no parts to convert
 
     def resolved(self, value: Any) -> Any:
-        """The value that is bound to a variable; other values as they are."""
+        """The value bound to a variable; other values are unchanged."""
         while isinstance(value, self.tvm.relax.Var) and value in self.values:
             value = self.values[value]
         return value

@@ -1,4 +1,4 @@
-"""`explain_patterns` of Relax: which entries of a table match, and why the others do not."""
+"""`explain_patterns` for Relax: the matches of each table entry, or why it has none."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ NO_CALLS = (ConstantPattern, ExprPattern, TupleGetItemPattern, TuplePattern, Var
 
 
 class Check:
-    """The check of an entry, and its last answer.
+    """The check of an entry, and its last result.
 
-    raised: what it raised, as an error of ours, since it comes out of TVM as another one. leaked:
-    values inside the match that are used outside of it, in words, where the check refused for them:
-    it accepts the same match when it is told that nothing uses them.
+    raised: the error that it raised, as an error of byoc_lab, because TVM changes its class.
+    leaked: a sentence about values inside the match that are used outside it, if this is why the
+    check refused: it accepts the same match if these uses are hidden.
     """
 
     def __init__(self, name: str, check: Any):
         self.name, self.check = name, check
         self.raised: PredicateError | None = None
-        self.refused: dict[Any, str] = {}  # refused calls, with the reasons
+        self.refused: dict[Any, str] = {}  # refused calls and reasons
         self.leaked = ""
 
     def __call__(self, context: Any) -> bool:
@@ -67,7 +67,8 @@ class Check:
         return reason is None
 
     def _condition(self, context: Any) -> str:
-        """What a check without a reason refuses for, as far as running it again tells."""
+        """The condition for which a check without a reason refuses, if another run of it shows
+        one."""
         if self.leaked:
             return f"{self.leaked}; without that use it accepts"
         check = self.check
@@ -91,7 +92,7 @@ class Check:
         alone.var_usages = {**kept, result: []}
         try:
             accepted = self.check(alone)
-        except Exception:  # it wants TVM's own object, so that it cannot be asked so
+        except Exception:  # it requires TVM's own object, so it cannot be asked again
             return ""
         if not accepted:
             return ""
@@ -103,8 +104,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a table for FuseOpsByPattern. key: a name that no other entry has, as tables may
-    repeat names. given: TVM's entry under that name. check: its check, if it has one."""
+    """An entry of a table for FuseOpsByPattern. key: a unique name, because tables may repeat
+    names. given: TVM's entry with that unique name. check: its check, if any."""
 
     name: str
     pattern: Any
@@ -118,23 +119,23 @@ class Entry:
 
     @cached_property
     def read(self) -> RelaxPattern:
-        """The pattern, as one of Relay."""
+        """The pattern, converted to Relay."""
         return RelaxPattern(self.pattern)
 
     @cached_property
     def operators(self) -> set[str]:
-        """The operators that the pattern names, without "relax."."""
+        """The operators in the pattern, without "relax."."""
         parts = post_order_patterns(self.read.root)
         return {name for part in parts for name in called_operators(part) or ()}
 
 
 @dataclass(frozen=True, eq=False)
 class RelaxEntryReport(EntryReport):
-    """The report of one entry. If it never matches, `miss` is the failing part at its nearest
+    """The report of one entry. If it never matches, `miss` is the mismatch of its nearest partial
     match.
 
-    idle: whether the modules have no use for the entry: they lack one of its operators, or other
-    entries take the calls that its check refuses.
+    idle: whether the entry is irrelevant for the modules: they lack one of its operators, or other
+    entries match the calls that its check refuses.
     """
 
     miss: NearMiss | None = None
@@ -142,24 +143,25 @@ class RelaxEntryReport(EntryReport):
 
     @property
     def near(self) -> bool:
-        """Whether a call of the module fits the root of the pattern, or all of it but the check,
-        and the modules have a use for the entry."""
+        """Whether the entry is relevant for the modules, and a call matches the root of its
+        pattern, or the whole pattern but not its check."""
         fits = self.status == "refused" or (self.miss is not None and self.miss.fit.matched > 0)
         return fits and not self.idle
 
 
 def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> PatternReport:
-    """Report for each entry of a table for FuseOpsByPattern the number of its matches in modules of
-    Relax, or why it has none.
+    """For each entry of a table for FuseOpsByPattern, report the number of its matches in Relax
+    modules, or why it has none.
 
-    table: entries (name, pattern, ...) or FusionPatterns, or the name of a back end, whose patterns
-    are those registered under it (`relax.backend.get_patterns_with_prefix`) or DNNL's. mods: as
-    FuseOpsByPattern would get them.
+    table: entries (name, pattern, ...) or FusionPatterns, or the name of a back end: DNNL, or a
+    name with patterns registered in TVM (`relax.backend.get_patterns_with_prefix`). mods: the input
+    modules of FuseOpsByPattern.
 
-    An entry that matches nothing is run alone, and then without its check. What remains is asked of
-    TVM's matcher part by part (`near_miss`). The other entries are reported without those at whose
-    match FuseOpsByPattern fails. Raises ArgumentError for a malformed entry, UnknownNameError for a
-    back end without patterns, PredicateError for a check that raises.
+    An entry without a match is run alone, then without its check. If it still has no match, TVM's
+    matcher is asked about each part of the pattern (`near_miss`). If FuseOpsByPattern fails at the
+    match of an entry, the other entries are reported without it. Raises ArgumentError for a
+    malformed entry, UnknownNameError for a back end without patterns, PredicateError if a check
+    raises.
     """
     entries = entries_of(backends.get(table).table() if isinstance(table, str) else table)
     failed: dict[str, str] = {}
@@ -184,7 +186,7 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
 
 
 def _failed(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, str]:
-    """The keys of entries at whose matches FuseOpsByPattern fails, with what TVM said."""
+    """The keys of entries at whose matches FuseOpsByPattern fails, with TVM's message."""
     failed = {}
     for entry in entries:
         try:
@@ -222,8 +224,8 @@ def entries_of(table: Sequence[Any]) -> list[Entry]:
 def fused(entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False) -> list[Any]:
     """The modules after FuseOpsByPattern with these entries.
 
-    unchecked: whether it does without the checks. Raises PredicateError for a check that raises,
-    and what `passes.applied` raises.
+    unchecked: run without the checks. Raises PredicateError if a check raises, and the errors of
+    `passes.applied`.
     """
     given = [e.unchecked if unchecked else e.given for e in entries]
     fuse = import_tvm().relax.transform.FuseOpsByPattern(given)
@@ -239,8 +241,8 @@ def fused(entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = Fa
 def composites(
     entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
 ) -> Counter[str]:
-    """The number of composites that FuseOpsByPattern makes in modules, by the key of the entry;
-    arguments and errors: as for `fused`."""
+    """The number of composites that FuseOpsByPattern creates in the modules, by the key of the
+    entry; arguments and errors: as for `fused`."""
     names = (
         str(f.attrs["Composite"])
         for mod in fused(entries, mods, unchecked=unchecked)
@@ -253,8 +255,7 @@ def composites(
 def _matched(
     position: int, entry: Entry, entries: Sequence[Entry], made: Counter[str], mods: Sequence[Any]
 ) -> RelaxEntryReport | None:
-    """The report of an entry that FuseOpsByPattern matches, at least alone and without its
-    check."""
+    """The report of an entry that matches, at least alone and without its check."""
     count = made[entry.key]
     if count:
         times = counted(count, "composite")

@@ -1,7 +1,8 @@
-"""Relay patterns in Relax: the patterns of `tvm.relax.dpl` that match the same networks there.
+"""Translates Relay patterns to patterns of `tvm.relax.dpl` that match the same networks in Relax. A
+translated pattern finds candidates.
 
-A translated pattern finds candidates. `checks.RelayCheck` decides: it reads the matched part back
-into Relay and asks the Relay pattern itself, then the check of the entry.
+`checks.RelayCheck` decides: it imports the matched part into Relay, then matches the Relay pattern
+itself and runs the entry's check.
 """
 
 from __future__ import annotations
@@ -43,19 +44,20 @@ EXCHANGE = {"axes": [0, 2, 1]}
 
 
 def relax_name(operator: str) -> str | None:
-    """The Relax operator, without "relax.", that a Relay operator is in Relax; None without one."""
+    """The name, without "relax.", of the Relax operator for a Relay operator; None if there is
+    none."""
     return next(iter(Op.get(operator).definition.from_relax), None)
 
 
 def _instead(operator: str) -> tuple[str, ...]:
-    """The operators that compute in Relax what one does that it does not have. Of a pattern with
-    both as alternatives, Relax uses the other one."""
+    """The operators that replace, in Relax, an operator that Relax does not have. For a pattern
+    with both as alternatives, Relax uses the replacement."""
     return tuple(Op.get(operator).definition.in_relax)
 
 
 @dataclass(frozen=True)
 class _Operators:
-    """The translation of a callee pattern: the names of Relay operators."""
+    """The translation of a callee pattern: names of Relay operators."""
 
     names: tuple[str, ...]
 
@@ -63,8 +65,8 @@ class _Operators:
 def relax_pattern(pattern: DFPattern, entry: str) -> Any:
     """A Relay pattern as one of `tvm.relax.dpl`. entry: the name of the table's entry.
 
-    A pattern object that occurs twice is one object in the translation, too: both occurrences match
-    the same value. Raises PatternTranslationError for a part that has no translation.
+    A pattern object that occurs twice is also one object in the translation: both occurrences must
+    match the same value. Raises PatternTranslationError for a part that has no translation.
     """
     return _Translator(entry).translated(pattern)
 
@@ -84,7 +86,7 @@ class _Translator:
         return self.value(root)
 
     def value(self, pattern: DFPattern) -> Any:
-        """The translation of a part that must match a value, not an operator."""
+        """The translation of a pattern that must match a value, not an operator."""
         made = self.part(pattern)
         if isinstance(made, _Operators):
             raise self.error(
@@ -126,7 +128,7 @@ class _Translator:
         names = tuple(n for n in callee.names if not {*_instead(n)} & {*callee.names})
         lone = next((name for name in names if _instead(name)), None)
         if lone is not None:
-            return self.without_counterpart(pattern, lone)  # an alternative may be in its place
+            return self.without_counterpart(pattern, lone)  # alternatives may stand in its place
         return reduce(or_, (self.operator_call(name, pattern, args) for name in names))
 
     def operator_call(self, name: str, pattern: CallPattern, args: list[Any] | None) -> Any:
@@ -135,13 +137,13 @@ class _Translator:
             raise self.without_counterpart(pattern, name)
         if name == "nn.dense" and args is not None and pattern.args is not None:
             weight = self.is_op("permute_dims", args[1:])
-            if _may_be_constant(pattern.args[1]):  # FoldConstant has computed its transpose
+            if _may_be_constant(pattern.args[1]):  # FoldConstant has transposed it
                 weight = weight | self.dpl.is_const()
             args = [args[0], weight]
         if name == "nn.batch_matmul" and args is not None:
             args = [self.is_op("permute_dims", [x]).has_attr(EXCHANGE) | x for x in args]
         if name == "nn.pad" and args is not None:
-            args = args[:1]  # the value is an attribute in Relax
+            args = args[:1]  # in Relax, the value is an attribute
         return self.is_op(relax, args or [])
 
     def without_counterpart(self, pattern: CallPattern, name: str) -> PatternTranslationError:
@@ -158,7 +160,7 @@ class _Translator:
         return self.error(pattern, reason)
 
     def is_op(self, relax: str, args: list[Any]) -> Any:
-        """A call of a Relax operator, which may have more operands than Relay's."""
+        """A pattern for a Relax operator call, which may have more operands than the Relay call."""
         return self.dpl.is_op(f"relax.{relax}")(*args, varg_default_wildcard=True)
 
     def tuple_(self, pattern: TuplePattern) -> Any:
@@ -254,7 +256,7 @@ def _may_be_constant(pattern: DFPattern) -> bool:
 
 
 def _has_attribute(operator: str, attribute: str) -> bool:
-    """Whether the counterpart of a Relay operator has an attribute of this name."""
+    """Whether the Relax counterpart of a Relay operator has an attribute of this name."""
     tvm = import_tvm()
     name = str(relax_name(operator))
     key = str(tvm.ir.Op.get(f"relax.{name}").attrs_type_key)
@@ -265,8 +267,8 @@ def _has_attribute(operator: str, attribute: str) -> bool:
 
 
 def _kind_of_equal(operator: str, attribute: str) -> Callable[[Any], Any] | None:
-    """The conversion of an attribute's values, if Relax has the same values; None for an attribute
-    that only `RelayCheck` can compare."""
+    """The function that converts an attribute's values if Relax has the same values; None if only
+    `RelayCheck` can compare the attribute."""
     read = RELAX_NAMES.get(str(relax_name(operator)))
     fields = Op.get(operator).definition.free_attributes
     if not isinstance(read, partial) or read.func is not same or attribute == "out_layout":
@@ -276,14 +278,14 @@ def _kind_of_equal(operator: str, attribute: str) -> Callable[[Any], Any] | None
 
 
 def _plain(value: Any) -> Any:
-    """A value of an attribute as TVM takes it."""
+    """The value of an attribute in the form that TVM accepts."""
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def relax_entry(name: str, pattern: DFPattern, check: Any = None) -> tuple[Any, ...]:
-    """An entry of a Relay pattern table as one for FuseOpsByPattern.
+    """Converts an entry of a Relay pattern table to an entry for FuseOpsByPattern.
 
     Raises PatternTranslationError.
     """

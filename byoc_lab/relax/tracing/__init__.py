@@ -1,6 +1,6 @@
-"""Modules of Relax in the laboratory: traces of TVM's passes, differences, findings, drawings.
+"""Relax modules in the laboratory: traces of TVM's passes, differences, findings, drawings.
 
-`byoc_lab.trace`, `diff` and `lint` take a `tvm.ir.IRModule` and come here for it.
+`byoc_lab.trace`, `diff` and `lint` accept a `tvm.ir.IRModule` and call this package for it.
 """
 
 from byoc_lab.relax.tracing.module import RelaxModule, read

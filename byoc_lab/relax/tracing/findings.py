@@ -1,7 +1,7 @@
-"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR013.
+"""Findings in a Relax module before, during and after partitioning: the rules BYR001 to BYR013.
 
-The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
-trace, if that was given one. docs/relax.md describes them.
+The rules examine mirrored functions (`mirror.py`), and the pattern table of the trace, if there is
+one. docs/relax.md describes them.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ def findings_of(mod: MirroredModule) -> list[Finding]:
 
 
 def pattern_findings(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
-    """Findings on a pattern table: entries without a composite that a call of the module nearly
-    matches. mod: TVM's module before FuseOpsByPattern. made: the names of composites that were
-    made."""
+    """Findings on a pattern table: entries without a composite that nearly match a call of the
+    module. mod: TVM's module before FuseOpsByPattern. made: the names of the created composites."""
     if all(entry.name in made for entry in entries_of(table)):
         return []
     return [
@@ -63,17 +62,18 @@ def pattern_findings(table: Sequence[Any], mod: Any, made: set[str]) -> list[Fin
 
 
 def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -> list[Finding]:
-    """The findings that earlier passes replaced what patterns match: without them, the pass that
-    matches makes composites of names that it did not make; it is run to see that.
+    """Findings that an earlier pass replaced operators that patterns match. To detect this, the
+    matching pass is run again on the inputs of earlier passes:
 
-    fuses: that pass. made: the names of composites that it made. earlier: the modules that passes
-    got, and their names, the last pass first."""
+    it then creates composites with new names. fuses: the matching pass. made: the names of the
+    composites that it created. earlier: the input modules of the earlier passes, and their names,
+    the last pass first."""
     found = []
     name, known = str(fuses.info.name), set(made)
     for before, taker in earlier:
         try:
             lost = composite_names(applied([fuses], before, name)) - known
-        except PassError:  # it makes none there, either
+        except PassError:  # no composites on this input, either
             continue
         known |= lost
         if lost:
@@ -90,10 +90,11 @@ def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -
 
 
 def lowered_already(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
-    """The finding that LegalizeOps has likely run before: functions called by call_tir have the
-    names that it gives to the code of operators that patterns want, and that the module lacks.
+    """The finding that LegalizeOps has probably already run: the module lacks operators that
+    patterns match, and functions called by call_tir have the names that LegalizeOps gives to the
+    code of these operators.
 
-    mod: TVM's module before the first pass. made: the names of composites that were made.
+    mod: TVM's module before the first pass. made: the names of the created composites.
     """
     calls = [c for function in host_functions(mod) for c in operator_calls(function)]
     names = {c.name for c in calls}
@@ -125,8 +126,8 @@ def lowered_already(table: Sequence[Any], mod: Any, made: set[str]) -> list[Find
 
 
 def _plain_name(name: str) -> str:
-    """The name of an operator, or of the code that LegalizeOps makes of it, without what differs:
-    "nn.leakyrelu" and "leaky_relu1", "clip" and "tir_clip"."""
+    """A normalized name that is equal for an operator and for the code that LegalizeOps generates
+    for it, such as "nn.leakyrelu" and "leaky_relu1", "clip" and "tir_clip"."""
     last = name.rpartition(".")[2].removeprefix("tir_")
     return last.rstrip("0123456789").replace("_", "") or last
 
@@ -174,7 +175,7 @@ def _composites_on_host(mod: MirroredModule) -> Iterator[Finding]:
         if name is None or "Compiler" in function.attrs or gv.name_hint not in called:
             continue
         if "." not in str(name):
-            continue  # no pass takes it: _nameless_composites
+            continue  # reported by _nameless_composites
         compiler = str(name).partition(".")[0]
         reason = "" if is_registered(compiler) else f", and {PREFIX}{compiler} is not registered"
         yield finding(
@@ -189,8 +190,8 @@ def _composites_on_host(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _regions_before_merging(mod: MirroredModule) -> Iterator[Finding]:
-    """The first two matches of a back end that MergeCompositeFunctions would have put into one
-    region, had they no back end yet."""
+    """The first two matches of a back end that MergeCompositeFunctions would have merged into one
+    region if they had no attribute Codegen yet."""
     if MERGES not in mod.to_come:
         return
     regions = {gv: f.attrs["Compiler"] for gv, f in _functions(mod) if "Compiler" in f.attrs}
@@ -214,14 +215,14 @@ def _regions_before_merging(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _global_calls(nodes: Iterable[Expr]) -> Iterator[tuple[Call, GlobalVar]]:
-    """The calls of global functions among nodes, each with that function."""
+    """The calls of global functions among the nodes, each with the called function."""
     for node in nodes:
         if isinstance(node, Call) and isinstance(node.op, GlobalVar):
             yield node, node.op
 
 
 def _called(mod: MirroredModule) -> set[str]:
-    """The names of functions that are called from functions without a back end."""
+    """The names of functions called from functions without a back end."""
     return {
         gv.name_hint
         for _, function in _functions(mod)
@@ -258,7 +259,7 @@ def _nameless_composites(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _code_in_regions(mod: MirroredModule) -> Iterator[Finding]:
-    """Calls of code below operators in functions for a back end, and in composites."""
+    """Calls of lowered code in functions for a back end, and in composites."""
     for gv, function, source in _made_of_operators(mod):
         lowered = lowered_in(source)
         if lowered:
@@ -274,7 +275,7 @@ def _code_in_regions(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _unsupported_in_regions(mod: MirroredModule) -> Iterator[Finding]:
-    """Regions that DNNL's code generator refuses: it is asked."""
+    """Regions that DNNL's code generator refuses, which is asked for each region."""
     for gv, function, source in _made_of_operators(mod):
         if function.attrs.get("Compiler") != TARGET:
             continue
@@ -316,7 +317,7 @@ def _norms_of_training(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _uncomputed_results(mod: MirroredModule) -> Iterator[Finding]:
-    """Results of functions for a back end that are inputs, constants, or one value twice."""
+    """Results of functions for a back end that are inputs, constants, or duplicate values."""
     for gv, function in _functions(mod):
         for told in uncomputed_of(function) if "Compiler" in function.attrs else ():
             yield finding(
@@ -331,7 +332,8 @@ def _uncomputed_results(mod: MirroredModule) -> Iterator[Finding]:
 
 
 def _made_of_operators(mod: MirroredModule) -> Iterator[tuple[GlobalVar, Function, Any]]:
-    """The functions for back ends and the composites outside of them: as nodes, and TVM's."""
+    """The functions for back ends, and the composites outside them, as nodes and as TVM
+    functions."""
     sources = {gv.name_hint: function for gv, function in mod.source.functions.items()}
     for gv, function in _functions(mod):
         if "Compiler" in function.attrs or "Composite" in function.attrs:
@@ -339,8 +341,8 @@ def _made_of_operators(mod: MirroredModule) -> Iterator[tuple[GlobalVar, Functio
 
 
 def _refusal(mod: MirroredModule, function: Any) -> str:
-    """The reason that DNNL's code generator refuses a function of Relax; "" if it accepts. Modules
-    of one trace ask once."""
+    """The reason that DNNL's code generator refuses a Relax function; "" if it accepts. The answer
+    is shared by the modules of a trace."""
     known = mod.shared.mirror.refusals
     if function not in known:
         try:

@@ -1,6 +1,6 @@
 """`fused`: a replay of FuseOpsByPattern that also reports its rewrites, and the reasons.
 
-TVM's pass is C++, and tells neither. What is replayed is shown only where it gives TVM's result.
+TVM's pass is written in C++ and reports neither. A replay is shown only if its result equals TVM's.
 Source: PatternBasedPartitioner in src/relax/transform/fuse_ops.cc of TVM 0.27.
 """
 
@@ -23,7 +23,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 @dataclass(frozen=True)
 class Refusal:
-    """A match that the check of an entry refuses, with its function, variable and reason."""
+    """A match that the check of an entry refuses: its function, variable and reason."""
 
     entry: str
     function: str
@@ -43,17 +43,17 @@ class EntryRun:
 def fused(
     mod: Any, table: Sequence[Any], *, bind_constants: bool
 ) -> tuple[Any, list[EntryRun], list[Refusal]]:
-    """The module as FuseOpsByPattern leaves it, the entries that change it, and the matches that
-    checks refuse. table: its patterns, in either of TVM's forms.
+    """The result of FuseOpsByPattern, the entries that changed the module, and the matches that
+    checks refused. table: its patterns, in either of TVM's forms.
 
-    Raises PredicateError for a check that raises.
+    Raises PredicateError if a check raises.
     """
     kind = import_tvm().relax.transform.FusionPattern
     runs: list[EntryRun] = []
     refusals: list[Refusal] = []
     for given in table:
         entry = kind(*given) if isinstance(given, tuple) else given
-        # TVM's object has a separate function, which hides the reason of a refusal.
+        # TVM's object has a separate check function, which hides the reason of a refusal.
         check = given[3] if isinstance(given, tuple) and len(given) > 3 else entry.check
         groups: dict[Any, Group] = {}
         for name, function in _searched(mod):
@@ -77,7 +77,7 @@ def _searched(mod: Any) -> Iterator[tuple[str, Any]]:
 
 @dataclass(eq=False)
 class _Node:
-    """A variable of a binding, in the group of `into` or the first of a new group."""
+    """The node of a bound variable in a union-find: its group is that of `into`, or a new group."""
 
     variable: Any
     into: _Node | None = None
@@ -90,18 +90,18 @@ class _Node:
 
 
 class _Partitioner:
-    """One entry on one function."""
+    """Applies one entry to one function."""
 
     def __init__(self, entry: Any, check: Any, name: str, function: Any):
         self.tvm = import_tvm()
         self.entry, self.check, self.name, self.function = entry, check, name, function
         self.refusals: list[Refusal] = []
         self._nodes: dict[Any, _Node] = {}
-        self._bound: dict[Any, Any] = {}  # the variables of values
+        self._bound: dict[Any, Any] = {}  # {value: variable}
         self._values = self.tvm.relax.analysis.get_var2val(function)
 
     def groups(self) -> dict[Any, Group]:
-        """The groups by the variables in them."""
+        """The groups, by the variables that they contain."""
         block_seen, uses = None, {}
         for block, binding in dataflow_bindings(self.function):
             if block is not block_seen:

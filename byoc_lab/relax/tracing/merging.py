@@ -1,7 +1,7 @@
 """`merged`: a replay of MergeCompositeFunctions that also reports the composites it joins, and the
 reasons.
 
-TVM's pass is C++, and tells neither. What is replayed is shown only where it gives TVM's result.
+TVM's pass is written in C++ and reports neither. A replay is shown only if its result equals TVM's.
 Source: src/relax/transform/merge_composite_functions.cc of TVM 0.27.
 """
 
@@ -30,11 +30,12 @@ MAIN = "main"  # the function whose composites TVM merges
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a call of a composite joins the region of another whose result it takes.
+    """Whether a call of a composite joins the region of the composite that produces one of its
+    operands.
 
-    call: the variable of the call. producer: the operand that the other composite gives. blocking:
-    the operand that is computed outside of that region and needs it, which stops the merge; None
-    for composites that are joined, and those of two back ends.
+    call: the variable of the call. producer: the operand that the other composite computes.
+    blocking: an operand that is computed outside that region but depends on it, which prevents the
+    merge; None if the composites are merged, or belong to two back ends.
     """
 
     call: Any
@@ -44,7 +45,7 @@ class Decision:
 
 
 def merged(mod: Any) -> tuple[Outlined, list[Decision]]:
-    """The module as MergeCompositeFunctions leaves it, and the decisions that led to it."""
+    """The result of MergeCompositeFunctions, and the decisions that led to it."""
     tvm = import_tvm()
     regions = _Regions(mod)
     made = outlined(mod, regions.groups(), lift_constants=True)
@@ -64,7 +65,7 @@ def composite_of(mod: Any, value: Any) -> str:
 
 
 def what_is(value: Any, mod: Any) -> str:
-    """A value in words, such as its operator or composite. mod: contains the composites."""
+    """Describes a value, such as by its operator or composite. mod: contains the composites."""
     relax = import_tvm().relax
     if isinstance(value, relax.TupleGetItem):
         return f"item {value.index} of a tuple"
@@ -75,9 +76,10 @@ def what_is(value: Any, mod: Any) -> str:
 
 @dataclass(eq=False)
 class _Region:
-    """Values that one function will compute, or a value outside of regions.
+    """Values that one function will compute, or a value outside regions.
 
-    members, needs: of regions that were joined here, and of all that these need, one bit each.
+    members, needs: bit sets of the regions merged into this one, and of all regions that these
+    depend on.
     """
 
     back_end: str
@@ -106,7 +108,7 @@ class _Region:
 
 
 class _Regions:
-    """The regions of a module's main function, by the values in them."""
+    """The regions of a module's main function, by the values that they contain."""
 
     def __init__(self, mod: Any):
         self.mod, self.relax = mod, import_tvm().relax
@@ -122,7 +124,7 @@ class _Regions:
                 self._of[binding.var] = self._visit(binding.value, binding.var)
 
     def groups(self) -> dict[Any, Group]:
-        """The groups by the variables in them."""
+        """The groups, by the variables that they contain."""
         made: dict[_Region, Group] = {}
         found = {}
         for _, binding in dataflow_bindings(self.function):
@@ -140,7 +142,7 @@ class _Regions:
         return made
 
     def _visit(self, value: Any, variable: Any = None) -> _Region:
-        """Assign a value to a region. variable: the variable it is bound to."""
+        """Assign a value to a region. variable: the variable to which it is bound."""
         if value not in self._of:
             relax = self.relax
             if isinstance(value, relax.Call):
@@ -214,7 +216,7 @@ class _Usage:
     def __init__(self, function: Any):
         self.relax = import_tvm().relax
         self._values: dict[Any, Any] = {}
-        self._variables: dict[Any, list[Any]] = defaultdict(list)  # by the values bound to them
+        self._variables: dict[Any, list[Any]] = defaultdict(list)  # {value: variables bound to it}
         self._users: dict[Any, list[Any]] = defaultdict(list)
         self._results = set(variables_of(function.body.body))
         for block in function.body.blocks:
@@ -225,7 +227,7 @@ class _Usage:
                     self._users[used].append(binding.var)
 
     def is_split(self, value: Any) -> bool:
-        """Whether all that uses a tuple, under any of its names, takes an item of it."""
+        """Whether a tuple, under any of its variables, is only used by taking its items."""
         if isinstance(value, self.relax.Var):
             todo = [value]
         elif len(self._variables[value]) == 1:
@@ -255,8 +257,8 @@ class _Usage:
 
 
 def _annotated(before: Any, made: Outlined) -> Any:
-    """The module whose outlined functions are regions: with the names of their back ends, and
-    with copies of the composites that they call. before: the module that has these."""
+    """The module whose outlined functions are regions: they get the names of their back ends, and
+    copies of the composites that they call. before: the module with these composites."""
     tvm = import_tvm()
     groups = made.groups.get(MAIN, ())
     symbols = list(dict.fromkeys(group.symbol for group in groups))
@@ -277,7 +279,7 @@ def _annotated(before: Any, made: Outlined) -> Any:
 
 
 def _region(builder: Any, before: Any, function: Any) -> Any:
-    """A function with copies of the composites that it calls, outside of dataflow blocks."""
+    """A function with copies of the composites that it calls, outside dataflow blocks."""
     relax = import_tvm().relax
     copies: dict[Any, Any] = {}
     places: dict[Any, Any] = {}
@@ -300,7 +302,7 @@ def _region(builder: Any, before: Any, function: Any) -> Any:
 
 
 def _calling(builder: Any, function: Any, callees: Mapping[Any, Any]) -> Any:
-    """A function that calls other functions in the place of some."""
+    """A function with some of its callees replaced."""
     relax = import_tvm().relax
     builder.begin_scope(list(function.params))
     blocks = []

@@ -1,9 +1,9 @@
 """`Mirror`: the functions of Relax modules as Relay nodes, for drawing and comparing modules.
 
-A function, call, tuple, branch, constant or variable of Relax is one of Relay; an operator is a
-`ForeignOp`. What is bound to a variable is the node that uses of the variable refer to, so that
-names do not matter. Operands that are not tensors (shapes, numbers) are attributes. A function of
-TIR is empty, and has the digest of its text as its attribute `foreign.CODE`.
+A Relax function, call, tuple, branch, constant or variable becomes the same kind of Relay node; an
+operator becomes a `ForeignOp`. Uses of a bound variable refer to the node of its value, so names do
+not matter. Operands other than tensors (shapes, numbers) become attributes. A TIR function becomes
+an empty function with the digest of its text as its attribute `foreign.CODE`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ LANGUAGE = "relax"
 
 @dataclass(eq=False)
 class Mirrored:
-    """A function of Relax as one of Relay.
+    """A Relax function as a Relay function.
 
-    bindings: its bindings, and those of its local functions and branches, in the order of the text,
-    each with its node. inner: its local functions in that order. globals: the global functions that
-    it names.
+    bindings: its bindings, including those in local functions and branches, in the order of the
+    text, each with its node. inner: its local functions in that order. globals: the global
+    functions that it refers to.
     """
 
     function: Function
@@ -62,12 +62,11 @@ class Mirrored:
 
 
 class Mirror:
-    """The nodes of functions, each made once: stages of a trace share those that did not change.
+    """The nodes of functions, each created once: stages of a trace share unchanged nodes.
 
-    regions: the back ends of functions by symbol and how many operators each has, of all modules
-    that were seen: RunCodegen leaves only the symbols, without a number where that was before.
-    refusals: why DNNL's code generator refuses a function, "" where it
-    does not.
+    regions: {symbol of a region: its back end and number of operators}, for all modules seen so
+    far. RunCodegen leaves only the symbols; if it ran before the trace, the number is unknown.
+    refusals: the reason that DNNL's code generator refuses a function, "" if it accepts.
     """
 
     def __init__(self) -> None:
@@ -80,7 +79,7 @@ class Mirror:
         self._variables: dict[Any, Var] = {}
 
     def see(self, mod: Any) -> None:
-        """Note the regions of a module."""
+        """Record the regions of a module."""
         for gv, function in mod.functions.items():
             attrs = attributes(function)
             if CODEGEN in attrs:
@@ -91,7 +90,7 @@ class Mirror:
             self.regions.setdefault(found.symbol, (found.compiler, 0))
 
     def function(self, function: Any) -> Mirrored:
-        """A function of Relax."""
+        """The node of a Relax function."""
         if function not in self._functions:
             made = Mirrored(Function([], Tuple([])))
             made.function = _Body(self, made).function(function, {})
@@ -99,7 +98,7 @@ class Mirror:
         return self._functions[function]
 
     def code(self, text: str, function: Any) -> Mirrored:
-        """A function below operators, by its text."""
+        """The node of a function of lowered code, identified by its text."""
         if function not in self._functions:
             attrs = {CODE: digest(text)}
             self._functions[function] = Mirrored(Function([], Tuple([]), attrs=attrs))
@@ -118,8 +117,8 @@ class Mirror:
         return self._constants[tensor]
 
     def variable(self, variable: Any) -> Var:
-        """The node of a variable. Passes keep the Relax variables that they do not touch, and so
-        the nodes stay the same."""
+        """The node of a variable. Passes keep unchanged Relax variables, so their nodes are also
+        kept."""
         if variable not in self._variables:
             ty = type_of(variable)
             self._variables[variable] = _set_type(Var(name_of(variable), ty), ty)
@@ -158,7 +157,7 @@ class _Body:
         value = binding.value
         if isinstance(value, self.relax.Function):
             at = len(self.made.inner)
-            self.made.inner.append(Function([], Tuple([])))  # its place: before what is in it
+            self.made.inner.append(Function([], Tuple([])))  # before the inner bindings
             node: Expr = self.function(value, scope.values)
             assert isinstance(node, Function)
             self.made.inner[at] = node
@@ -193,7 +192,7 @@ class _Body:
         return made
 
     def operand(self, value: Any, scope: _Scope) -> Any:
-        """The node of a value; its text if it is neither a tensor nor a structure of tensors."""
+        """The node of a value; its text if it is neither a tensor nor a nested tuple of tensors."""
         relax = self.relax
         if isinstance(value, relax.Var):
             return scope.look_up(value)
@@ -226,7 +225,8 @@ class _Body:
         return _text(value)
 
     def call(self, call: Any, scope: _Scope) -> Expr:
-        """A call: of an operator, a global or local function, or a packed function by its name."""
+        """The node of a call: of an operator, a global or local function, or a packed function (by
+        name)."""
         if not isinstance(call.op, self.tvm.ir.Op):
             made = self.other_call(call, scope)
         else:
@@ -257,7 +257,7 @@ class _Body:
         return Call(foreign_op(f"{LANGUAGE}.call_packed"), operands, attrs)
 
     def region(self, made: Call, symbol_name: str, ty: Type | None) -> Call:
-        """A call of compiled code as the call of a function of a back end."""
+        """A call of compiled code, as a call of a function of its back end."""
         params = [
             Var(f"x{n}", arg.checked_type if arg.is_typed else None)
             for n, arg in enumerate(made.args)
@@ -271,7 +271,7 @@ class _Body:
 
 
 class _Scope:
-    """The nodes of variables, and which of these were used."""
+    """The nodes of variables, and the set of used nodes."""
 
     def __init__(self, mirror: Mirror, values: dict[Any, Expr], used: set[Any] | None = None):
         self.mirror, self.values = mirror, values
@@ -292,17 +292,18 @@ _MIRRORED_NAMES = {CODEGEN: "Compiler"}
 
 
 def digest(text: str) -> str:
-    """A short name of a text."""
+    """A short hash of a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def attributes(function: Any) -> dict[str, Any]:
-    """The attributes of a function of TVM."""
+    """The attributes of a TVM function."""
     return dict(function.attrs.items()) if getattr(function, "attrs", None) else {}
 
 
 def mirrored_attributes(function: Any) -> dict[str, Any]:
-    """The attributes of a function in Relay's words: who compiles it is its "Compiler"."""
+    """The attributes of a function under Relay's names: its back end is the attribute
+    "Compiler"."""
     return {_MIRRORED_NAMES.get(k, k): plain(v) for k, v in attributes(function).items()}
 
 
@@ -322,13 +323,13 @@ def call_attributes(tvm: Any, call: Any) -> dict[str, Any]:
 
 @cache
 def _fields(kind: Any, base: Any) -> tuple[str, ...]:
-    """The fields of a class of attributes, which lists them as its properties."""
+    """The field names of an attributes class, which are its properties."""
     names = sorted(set(dir(kind)) - set(dir(base)))
     return tuple(n for n in names if not n.startswith("_") and not callable(getattr(kind, n)))
 
 
 def plain(value: Any) -> Any:
-    """The value of an attribute as one of Python's."""
+    """The value of an attribute as a Python value."""
     if value is None or isinstance(value, bool | int | float | str):
         return str(value) if isinstance(value, str) else value
     held = getattr(value, "value", None)
@@ -356,7 +357,7 @@ def _set_type(node: Any, ty: Type | None) -> Any:
 
 
 def type_of(value: Any) -> Type | None:
-    """The type of a value of Relax; None for one that Relay has no counterpart of."""
+    """The type of a Relax value; None if Relay has no counterpart."""
     return _mirrored_type(value.ty)
 
 
@@ -382,5 +383,5 @@ def _size(size: Any) -> Any:
 
 @cache
 def _symbol(name: str) -> Any:
-    """A size that is known at run time only. One name is one size in all functions."""
+    """A size that is known at run time only. The same name is the same size in all functions."""
     return symbol(name)

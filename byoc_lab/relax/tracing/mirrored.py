@@ -17,11 +17,11 @@ _FIELDS = frozenset(vars(IRModule()))
 
 
 class MirroredModule(ForeignModule):
-    """A module of Relax; its nodes and its text are made when they are first asked for.
+    """A Relax module; its nodes and its text are created on first access.
 
     source: the `tvm.ir.IRModule`. shared: the nodes and names that the modules of a trace share.
-    to_come: the names of the passes that are still to run on it. known: findings that come from
-    what a trace knows of it.
+    to_come: the names of the passes that will still run on it. known: findings of the trace on this
+    module.
     """
 
     language = LANGUAGE
@@ -34,7 +34,7 @@ class MirroredModule(ForeignModule):
         shared.mirror.see(source)
 
     def __getattr__(self, name: str) -> Any:
-        """A field of all modules: they are made together when one is first asked for."""
+        """A field of the module: all fields are created at the first access to one of them."""
         if name not in _FIELDS:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         functions = {

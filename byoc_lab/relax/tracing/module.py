@@ -1,4 +1,4 @@
-"""`RelaxModule`: a module of Relax as the laboratory sees it."""
+"""`RelaxModule`: the representation of a Relax module in the laboratory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RelaxModule(MirroredModule, Language):
-    """A module of Relax that answers for its language."""
+    """A Relax module with the methods of `Language`."""
 
     @cached_property
     def findings(self) -> Sequence[Finding]:
@@ -45,9 +45,9 @@ class RelaxModule(MirroredModule, Language):
         return lint_foreign(self, partial(self._found, pipeline, backend), rules, ignore)
 
     def _found(self, pipeline: Any, backend: Any) -> Sequence[Finding]:
-        """The findings of a pattern table, and of functions for back ends, where the passes are
-        run, then those of the module that they are still to run on. Raises the error of a pass, if
-        no finding of the module is one."""
+        """The findings on the pattern table and on functions for back ends, for which the passes
+        are run; then the findings on the initial module. Raises the error of a pass, unless there
+        are findings on the initial module."""
         if pipeline is None and backend is None:
             return self.findings
         table = () if backend is None else get(backend).table()
@@ -63,7 +63,7 @@ class RelaxModule(MirroredModule, Language):
         return [*(f for f in made if f.message not in known), *here]
 
     def fix(self, params: Any, pipeline: Any, backend: Any) -> Fix:
-        from byoc_lab.relax.lab.fixing import fix_relax  # which imports much, as do the others
+        from byoc_lab.relax.lab.fixing import fix_relax  # imports many modules, like others below
 
         return fix_relax(self.source, params, pipeline, backend)
 
@@ -96,7 +96,8 @@ class RelaxModule(MirroredModule, Language):
 
 
 def read(obj: Any) -> Any:
-    """A module or function of Relax for the laboratory; any other object as it is."""
+    """A Relax module or function in the laboratory's representation; other objects are
+    unchanged."""
     tvm = import_tvm()
     if isinstance(obj, tvm.relax.Function):
         obj = tvm.IRModule.from_expr(obj)

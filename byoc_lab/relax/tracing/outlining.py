@@ -1,4 +1,4 @@
-"""`outlined`: a replay of how TVM's passes make a function of each group of bindings.
+"""`outlined`: a replay of how TVM's passes create a function from each group of bindings.
 
 Source: OperatorFusor and FunctionCreator in src/relax/transform/fuse_ops.cc of TVM 0.27.
 """
@@ -21,9 +21,9 @@ CALLS_CODE = ("relax.call_tir", "relax.call_tir_inplace")
 class Group:
     """Bindings that become one function.
 
-    attrs: of the function. bindings: in the order of the text. outputs: those of their variables
-    that are used outside. symbol: of the function. result: the variable of its call. All but attrs
-    are known when the group was outlined.
+    attrs: the attributes of the function. bindings: in the order of the text. outputs: the
+    variables that are used outside the group. symbol: of the function. result: the variable of its
+    call. All fields except attrs are set when the group is outlined.
     """
 
     attrs: dict[str, Any]
@@ -37,9 +37,9 @@ class Group:
 class Outlined:
     """A module with groups outlined.
 
-    groups: by function, in the order of their calls. unused: those that nothing uses, so that they
-    are dropped, by function. places: the variable that a variable of the
-    input became, for those that are not inside a group alone.
+    groups: per function, in the order of their calls. unused: per function, the groups without
+    uses, which are dropped. places: {variable of the input: its new variable}, except variables
+    that are used only inside a group.
     """
 
     mod: Any
@@ -85,7 +85,7 @@ def has_attr(function: Any, name: str) -> bool:
 
 
 def substituted(value: Any, places: Mapping[Any, Any]) -> Any:
-    """A value with other values in the place of its operands."""
+    """A value with some operands replaced."""
     relax = import_tvm().relax
     found = places.get(value)
     if found is not None:
@@ -109,7 +109,7 @@ def _same(new: Sequence[Any], old: Sequence[Any]) -> bool:
 
 
 class _Function:
-    """One function whose groups are outlined."""
+    """Outlines the groups in one function."""
 
     def __init__(self, builder: Any, groups: Mapping[Any, Group], lift_constants: bool):
         self.builder, self.groups, self.lift_constants = builder, groups, lift_constants
@@ -156,8 +156,8 @@ class _Function:
     def _boundaries(
         self, bindings: Sequence[Any], creators: Mapping[Group, _Creator]
     ) -> dict[Any, list[Any]]:
-        """Finds the outputs of the groups. Returns the inputs of each group, or of each variable
-        outside of groups."""
+        """Finds the outputs of the groups. Returns the inputs of each group, and of each variable
+        outside the groups."""
         needs: dict[Any, list[Any]] = defaultdict(list)
         for binding in bindings:
             mine = self.groups.get(binding.var, binding.var)
@@ -170,7 +170,7 @@ class _Function:
         return needs
 
     def _sorted(self, bindings: Sequence[Any], needs: Mapping[Any, list[Any]]) -> list[Any]:
-        """The bindings sorted after their operands, those of one group together."""
+        """The bindings sorted operands first, with the bindings of one group together."""
         members: dict[Any, list[Any]] = defaultdict(list)
         for binding in bindings:
             members[self.groups.get(binding.var, binding.var)].append(binding)
@@ -187,7 +187,7 @@ class _Function:
         return found
 
     def _emit(self, binding: Any) -> None:
-        """A binding that is in no group, with new operands; its variable stays."""
+        """Emit a binding outside the groups, with new operands; its variable is kept."""
         value = substituted(binding.value, self.places)
         if value is not binding.value:
             value = self.builder.normalize(value)
@@ -198,7 +198,7 @@ class _Function:
         self.builder.emit_normalized(binding)
 
     def _emit_call(self, group: Group, creator: _Creator, last: Any) -> None:
-        """The call of the function of a group, in the place of its last binding."""
+        """Emit the call of a group's function at the group's last binding."""
         gv = self.builder.add_func(creator.function, creator.name)
         args = [substituted(arg, self.places) for arg in creator.arguments]
         call = self.relax.Call(gv, args)
@@ -216,7 +216,7 @@ class _Function:
                 self.places[binding.var] = self._bind(item, inner=self._is_inner(binding.var))
 
     def _is_inner(self, variable: Any) -> bool:
-        """Whether a variable is unknown outside its dataflow block."""
+        """Whether a variable is visible only inside its dataflow block."""
         return isinstance(variable, self.relax.DataflowVar)
 
     def _bind(self, value: Any, inner: bool) -> Any:
@@ -224,7 +224,7 @@ class _Function:
 
 
 class _Creator:
-    """Makes the function of one group."""
+    """Creates the function of one group."""
 
     def __init__(self, lift_constants: bool):
         self.lift_constants = lift_constants
@@ -237,7 +237,7 @@ class _Creator:
         self.outputs: list[Any] = []
         self.function: Any = None
         self._defined: set[Any] = set()
-        self._items: dict[Any, list[int]] = {}  # of tuples of which only items are used
+        self._items: dict[Any, list[int]] = {}  # parameters for the used items of tuples
         self._lifted = 0
 
     def append(self, binding: Any) -> None:
@@ -263,15 +263,15 @@ class _Creator:
             args = list(call.args)
         for arg in args:
             self._needs(arg)
-            self._items.pop(arg, None)  # a tuple that is used as a whole
+            self._items.pop(arg, None)  # a tuple that is also used as a whole
 
     def output(self, variable: Any) -> None:
-        """A variable of the group that is used outside."""
+        """Register a variable of the group that is used outside."""
         if not any(variable.same_as(known) for known in self.outputs):
             self.outputs.append(variable)
 
     def _needs(self, value: Any) -> None:
-        """A parameter for a variable that the group does not define."""
+        """Add a parameter for a variable from outside the group."""
         if isinstance(value, self.relax.Tuple):
             for part in value.fields:
                 self._needs(part)
@@ -293,7 +293,7 @@ class _Creator:
             self._items[value] = []
 
     def create(self, builder: Any, group: Group) -> None:
-        """Makes `function`, if something outside uses the group."""
+        """Creates `function`, if the group is used outside."""
         group.bindings = self.bindings
         inside: dict[Any, Any] = {}
         self._split_tuples(inside)
@@ -314,7 +314,7 @@ class _Creator:
             self.function = self._function(builder, block, [inside[v] for v in self.outputs], group)
 
     def _split_tuples(self, inside: dict[Any, Any]) -> None:
-        """Parameters for the items of a tuple in the place of the tuple."""
+        """Replaces a tuple parameter by parameters for its items."""
         for whole, indices in self._items.items():
             at = next(n for n, arg in enumerate(self.arguments) if arg.same_as(whole))
             name, fields = name_of(self.params[at]), whole.ty.fields
@@ -339,5 +339,5 @@ class _Creator:
 
 
 def variables_of(value: Any) -> list[Any]:
-    """The variables in a value, each once."""
+    """The distinct variables in a value."""
     return list(import_tvm().relax.analysis.all_vars(value))

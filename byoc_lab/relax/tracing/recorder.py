@@ -1,4 +1,4 @@
-"""`trace` of Relax: runs passes of TVM, and records each by TVM's own instrument."""
+"""`trace` for Relax: runs TVM passes and records each with a pass instrument of TVM."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 
 class RelaxTrace(Trace):
-    """A trace of passes of TVM on a module of Relax. `result` is TVM's module."""
+    """A trace of TVM passes on a Relax module. `result` is TVM's module."""
 
     @property
     def result(self) -> Any:
@@ -50,18 +50,17 @@ def trace(
     progress: Callable[[str], object] | None = None,
     patterns: Sequence[Any] = (),
 ) -> RelaxTrace:
-    """Run passes of TVM on a module of Relax, and record each as a stage; see `byoc_lab.trace`.
+    """Run TVM passes on a Relax module, and record each as a stage; see `byoc_lab.trace`.
 
     pipeline: the name of a back end (its passes), of a pass of relax.transform or
         of a pipeline of relax.get_pipeline, a pass or Sequential, a function from module to
-        module, or a list of these. Each pass that a sequence or a function runs is a stage; what
-        another pass runs itself is inside its stage.
-    patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
-        are findings.
-    read: makes the modules. opt_level: of the PassContext; without it that of the current one.
-    title, progress: as for `byoc_lab.trace`. era: None, as passes of TVM have none.
+        module, or a list of these. Each pass that a sequence or a function runs is a stage; passes
+        that another pass runs belong to that pass's stage. patterns: the table of FuseOpsByPattern,
+        which TVM does not expose: entries that never match become findings.
+    read: converts TVM modules. opt_level: of the PassContext; by default the level of the current
+    one. title, progress: as for `byoc_lab.trace`. era: None, because TVM passes have no era.
 
-    Raises PassError for what is not a pipeline, UnknownNameError for a name that does not exist.
+    Raises PassError for an invalid pipeline, UnknownNameError for an unknown name.
     """
     tvm = import_tvm()
     if era is not None:
@@ -89,14 +88,14 @@ def trace(
         error = recorder.error(raised)
     recorder.look_for(list(single(tvm, whole)))
     stages = recorder.finish(error)
-    if not stages:  # it failed before the first pass, or a context left all of them out
+    if not stages:  # it failed before the first pass, or a PassContext skipped all passes
         raise error or PassError("no pass ran: the PassContext leaves out all of them")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
     return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
 
 
 def _instrument(tvm: Any, recorder: _Recorder) -> Any:
-    """An instrument of TVM that reports each pass to a recorder."""
+    """A TVM instrument that reports each pass to a recorder."""
 
     class ByocLabRecorder:
         def run_before_pass(self, mod: Any, info: Any) -> None:
@@ -109,7 +108,7 @@ def _instrument(tvm: Any, recorder: _Recorder) -> Any:
 
 
 class _Recorder:
-    """Records the passes that TVM begins and ends, and the modules that they are given."""
+    """Records the beginning and end of TVM passes, and their input modules."""
 
     def __init__(
         self,
@@ -125,9 +124,9 @@ class _Recorder:
         self._states: list[MirroredModule] = []
         self._top: list[RecordedPass] = []
         self._open: list[RecordedPass] = []
-        self._infos: dict[int, Any] = {}  # TVM's, by the pass
+        self._infos: dict[int, Any] = {}  # {pass: TVM module}
         self.table, self._back_ends = tuple(table), back_ends
-        self._spent = 0.0  # seconds that recording took
+        self._spent = 0.0  # time spent on recording, in seconds
 
     def begin(self, mod: Any, info: Any) -> None:
         started = time.perf_counter()
@@ -149,16 +148,16 @@ class _Recorder:
         self._spent += time.perf_counter() - started
 
     def _state(self, mod: Any) -> int:
-        """The number of a module among those that differ. A copy is kept: passes of users may
-        change the one they are given."""
+        """The index of a module among the distinct modules. A copy is stored, because users' passes
+        may change their input in place."""
         last = self._states[-1].source if self._states else None
         if last is None or not _same_functions(last, mod):
             self._states.append(self._read(mod.clone(), self._script))
         return len(self._states) - 1
 
     def error(self, raised: Exception) -> Exception:
-        """The error to raise for an error of a pass; one of TVM becomes a PassError that explains
-        it."""
+        """The error to raise for the error of a pass; an error of TVM becomes a PassError with an
+        explanation."""
         if not self._open or not is_of_tvm(raised):
             return raised
         made = pass_error("trace", self._open[-1].name, raised)
@@ -166,8 +165,8 @@ class _Recorder:
         return made
 
     def look_for(self, passes: Sequence[Any]) -> None:
-        """Find matches that earlier passes took from FuseOpsByPattern, and, with a table, its
-        entries that never matched. passes: of the pipeline, one by one."""
+        """Find matches that earlier passes prevented and, if a table is given, entries that never
+        matched. passes: the flattened passes of the pipeline."""
         fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
         if not fusing:
             return
@@ -184,8 +183,8 @@ class _Recorder:
     def _taken_away(
         self, fusing: RecordedPass, made: set[str], passes: Sequence[Any]
     ) -> list[Finding]:
-        """The findings on earlier passes than FuseOpsByPattern; the pass that runs it is run again
-        on what they got. Without a table, on those that lower operators."""
+        """The findings on passes before FuseOpsByPattern: the matching pass is run again on their
+        inputs. Without a table, only passes that lower operators are considered."""
         for ran in _flat(self._top):
             for each in passes:
                 runs = each.info.same_as(self._infos[id(ran)])
@@ -203,7 +202,7 @@ class _Recorder:
         return []
 
     def _lowers(self, before: int, after: int) -> bool:
-        """Whether a pass replaced operators of host functions by code."""
+        """Whether a pass replaced operators of host functions by lowered code."""
         counts = [
             sum(c.name in LOWERED for f in host_functions(mod.source) for c in operator_calls(f))
             for mod in (self._states[before], self._states[after])
@@ -211,10 +210,10 @@ class _Recorder:
         return counts[0] < counts[1]
 
     def finish(self, error: Exception | None) -> list[Stage]:
-        """The stages."""
+        """Create the stages."""
         for begun in self._open:
             begun.error = error
-        for state in self._states:  # in their order, so that equal functions share their nodes
+        for state in self._states:  # in order, so that equal functions share their nodes
             for gv, function in state.source.functions.items():
                 self._script.first(gv, function)
         to_come: set[str] = set()
@@ -255,7 +254,7 @@ class _Recorder:
 
 
 def _tables_of(composites: set[str]) -> list[Any]:
-    """The tables of back ends: those that the names of composites begin with."""
+    """The tables of the back ends whose names are prefixes of composite names."""
     names = dict.fromkeys(name.partition(".")[0] for name in sorted(composites))
     return [
         entry for name in names if backends.is_known(name) for entry in backends.get(name).table()
@@ -263,7 +262,7 @@ def _tables_of(composites: set[str]) -> list[Any]:
 
 
 def _flat(passes: Sequence[RecordedPass]) -> Iterator[RecordedPass]:
-    """The passes and those inside them."""
+    """The passes, including nested passes."""
     for ran in passes:
         yield ran
         yield from _flat(ran.inner)

@@ -1,5 +1,5 @@
-"""The rewrites of FuseOpsByPattern and MergeCompositeFunctions as the events of a stage, on the
-nodes of its modules."""
+"""The rewrites of FuseOpsByPattern and MergeCompositeFunctions as events of a stage, with nodes of
+its modules."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def matches_of(
 ) -> tuple[Events, Notes]:
     """The rewrites of FuseOpsByPattern, one for each match, and a note for each refusal.
 
-    table: its patterns. The pass is replayed; without rewrites where that gives another result than
-    TVM's, as for a table that is not the one it ran with.
+    table: its patterns. The pass is replayed. If the replay gives a different result than TVM's,
+    such as with a table other than the actual one, there are no rewrites.
     """
     if region_functions(after.source):
-        return Events(), Notes()  # annotate_codegen, or a module that was partitioned before
+        return Events(), Notes()  # annotate_codegen was set, or the module was already partitioned
     for bind_constants in (True, False):
         try:
             found, runs, refusals = fused(before.source, table, bind_constants=bind_constants)
         except PredicateError:
-            break  # of a check that did not raise when TVM called it
+            break  # from a check that did not raise when TVM called it
         if not _same_functions(found, after.source):
             continue
         reader = _Reader(before.shared, before.source, after.source)
@@ -48,10 +48,10 @@ def matches_of(
 
 
 def merges_of(before: MirroredModule, after: MirroredModule) -> tuple[Events, Notes]:
-    """The rewrites of MergeCompositeFunctions, one for each region, and a note for each two
-    composites that it joined, or did not join.
+    """The rewrites of MergeCompositeFunctions, one per region, and a note for each pair of
+    composites that it merged or kept apart.
 
-    The pass is replayed; without rewrites where that gives another result than TVM's.
+    The pass is replayed. If the replay gives a different result than TVM's, there are no rewrites.
     """
     made, decisions = merged(before.source)
     if not _same_functions(made.mod, after.source):
@@ -61,8 +61,8 @@ def merges_of(before: MirroredModule, after: MirroredModule) -> tuple[Events, No
 
 
 def _same_functions(a: Any, b: Any) -> bool:
-    """Whether two modules have equal functions. RunCodegen leaves attributes of modules that TVM
-    cannot compare."""
+    """Whether two modules have equal functions. The module attributes that RunCodegen adds cannot
+    be compared by TVM."""
     make = import_tvm().IRModule
     return same_structure(make(dict(a.functions)), make(dict(b.functions)))
 
@@ -70,7 +70,7 @@ def _same_functions(a: Any, b: Any) -> bool:
 def _checked(
     before: MirroredModule, after: MirroredModule, found: Iterator[Event], notes: Iterator[Note]
 ) -> tuple[Events, Notes]:
-    """Rewrites and notes, if the rewrites give the result."""
+    """Rewrites and notes; empty unless the rewrites reproduce the result."""
     events = Events(found)
     if structural_equal(replay(before, events), after):
         return events, Notes(notes)
@@ -129,7 +129,7 @@ class _Reader:
                 yield Event("remove function", told, node, None, name, None)
 
     def refusals(self, found: Sequence[Refusal]) -> Iterator[Note]:
-        """The refusals about operators that the module had before."""
+        """The refusals for operators that were already in the module before."""
         states: dict[str, State] = {}
         for refusal in found:
             name = refusal.function
@@ -163,7 +163,7 @@ class _Reader:
         return self._shown(gv, self.before[gv], self.before[gv])
 
     def _shown(self, gv: Any, function: Any, other: Any) -> State:
-        """The state of a function of the stage. other: the same function in TVM's result."""
+        """The state of a function in the stage. other: the same function in TVM's result."""
         return state_of(function, self.script.first(gv, other), self.script.mirrored(gv, other))
 
     def _outlined(
@@ -181,7 +181,7 @@ class _Reader:
         bound = {name_of(variable): node for variable, node in taken.items()}
         for output in group.outputs:
             result = walk.new.nodes.get(walk.outlined.places[output])
-            if result is not None:  # None for one that is dead code
+            if result is not None:  # None for dead code
                 yield Event(rule, told, taken[output], result, walk.name, found, sources, bound)
 
     def _function(self, symbol: str) -> State:
@@ -189,8 +189,8 @@ class _Reader:
         return self._shown(self.after.get_global_var(symbol), function, function)
 
     def _copies(self, group: Group, taken: Nodes) -> Iterator[dict[Expr, Expr]]:
-        """Mappings from nodes to their copies in the function: of the group, and of each composite
-        that it calls."""
+        """Mappings from nodes to their copies in the function: for the group, and for each
+        composite that it calls."""
         known = self._function(group.symbol).nodes.values()
         inside = [node for node in known if not isinstance(node, Function)]
         if len(inside) == len(taken):
@@ -204,12 +204,12 @@ class _Reader:
 
 
 def _parts(group: Group, mod: Any) -> str:
-    """Such as "%lv = nn.conv2d, %lv1 = nn.relu". mod: has the composites that are called."""
+    """Text such as "%lv = nn.conv2d, %lv1 = nn.relu". mod: contains the called composites."""
     return ", ".join(f"%{name_of(b.var)} = {what_is(b.value, mod)}" for b in group.bindings)
 
 
 def _why(made: Decision, named: Callable[[Any], str]) -> str:
-    """The reason of a decision. named: describes the value bound to a variable."""
+    """The reason for a decision. named: describes the value that is bound to a variable."""
     told = f"{named(made.call)} takes the result of {named(made.producer)}"
     if made.joined:
         return f"{told}, of the same back end"

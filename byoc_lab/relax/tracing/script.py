@@ -1,8 +1,8 @@
 """The text of a Relax module, TVMScript, with the node of each line.
 
-TVM's printer is told to write a number behind each binding (`obj_to_annotate`), which is read and
-removed. Functions are printed one by one, so that stages of a trace share the lines of those that
-did not change; Relax comes first, then TIR.
+TVM's printer is configured to write a number after each binding (`obj_to_annotate`), which is then
+parsed and removed. Functions are printed one by one, so that stages of a trace share the lines of
+unchanged functions; Relax functions come first, then TIR functions.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _BLOCK = "    @"  # a decorator of a function of the module
 
 
 class Script:
-    """Prints the functions of modules, each once: one that a pass copied, and did not change, is
-    the one that was printed before."""
+    """Prints the functions of modules, each once: an unchanged copy of a function reuses the lines
+    of the original."""
 
     def __init__(self, mirror: Mirror):
         self.mirror = mirror
         self._lines: dict[Any, list[Line]] = {}
         self._texts: dict[Any, str] = {}
-        self._first: dict[Any, Any] = {}  # a function -> the equal one that was seen before
-        self._last: dict[str, Any] = {}  # the function that was seen last, by name
+        self._first: dict[Any, Any] = {}  # {function: equal function seen before}
+        self._last: dict[str, Any] = {}  # {name: function seen last}
 
     def first(self, gv: Any, function: Any) -> Any:
-        """The first of the functions that are equal to this one."""
+        """The first of all functions that are equal to this one."""
         if function not in self._first:
             name = str(gv.name_hint)
             last = self._last.get(name)
@@ -45,7 +45,7 @@ class Script:
         return self._first[function]
 
     def mirrored(self, gv: Any, function: Any) -> Mirrored:
-        """The nodes of a function of Relax or of TIR, which is known by its text."""
+        """The nodes of a Relax or TIR function; TIR functions are identified by their text."""
         tvm = self.mirror.tvm
         function = self.first(gv, function)
         if isinstance(function, tvm.relax.Function):
@@ -93,8 +93,8 @@ class Script:
     def _text(
         self, gv: Any, function: Any, notes: dict[Any, str], others: Iterable[Any], infos: Any
     ) -> str:
-        """The text of one function, printed in a module that has the names of those it calls, and
-        the devices that it names."""
+        """The text of one function, printed in a module with the names of its callees and the
+        devices that it uses."""
         tvm = self.mirror.tvm
         stubs = {other: tvm.relax.ExternFunc("f") for other in others}
         alone = tvm.IRModule({**stubs, gv: function}, None, infos)
@@ -105,7 +105,8 @@ class Script:
 
 
 def _block(lines: Sequence[str], start: int) -> str:
-    """The function that begins at a line, to the next line of the class or its end."""
+    """The lines of a function that begins at a line, up to the next line of the class or the
+    end."""
     found = [lines[start]]
     for n, line in enumerate(lines[start + 1 :]):
         if line.strip() and not line.startswith("     ") and n > 0:
@@ -123,7 +124,7 @@ def _kept(text: str) -> Iterator[str]:
 
 
 class _Reader:
-    """Maps the lines of a function to nodes, and the names on them to the nodes they denote."""
+    """Maps the lines of a function to nodes, and the names in these lines to their nodes."""
 
     def __init__(self, found: Mirrored, name: str, names: Mapping[str, Expr]):
         self.nodes = [node for _, node in found.bindings]
@@ -154,7 +155,7 @@ class _Reader:
         refs = {n: self.names[n] for n in _NAMES.findall(value) if n in self.names}
         name = defined[1] if defined else None
         if node is None and len(refs) == 1:
-            (node,) = refs.values()  # another name of it, or the result
+            (node,) = refs.values()  # an alias, or the result
         if name is not None and node is not None:
             self.names[name] = node
         return Line(text, node, self.function, refs, name if node is not None else None)

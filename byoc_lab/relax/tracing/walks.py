@@ -1,4 +1,4 @@
-"""`Walk`: one pass over a function of Relax, as a round of rewriting its nodes."""
+"""`Walk`: one walk over a Relax function, as a round of rewriting its nodes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relax.tracing.outlining import Outlined
 from byoc_lab.relay.ir.expr import Expr, Function, Let
 
-Nodes = dict[Any, Expr]  # by variable: the node of its value
+Nodes = dict[Any, Expr]  # {variable: node of its value}
 
 
 @dataclass
 class State:
-    """A function before or after a walk: its node, and those of its bindings."""
+    """A function before or after a walk: its node, and the nodes of its bindings."""
 
     function: Function
     nodes: Nodes
 
     @property
     def unused(self) -> int:
-        """The number of values that nothing uses."""
+        """The number of unused values."""
         count, body = 0, self.function.body
         while isinstance(body, Let):
             count, body = count + 1, body.body
@@ -30,9 +30,9 @@ class State:
 
 
 class Walk:
-    """A walk over a function that outlines groups.
+    """A walk that outlines groups in a function.
 
-    old, new: the function before and after. round: what became of each node.
+    old, new: the function before and after. round: the node that replaces each node.
     """
 
     def __init__(self, name: str, outlined: Outlined, old: State, new: State):
@@ -44,13 +44,13 @@ class Walk:
         return self.old.unused != self.new.unused
 
     def drop(self, rule: str, told: str) -> Event:
-        """The event of values that nothing uses, which are not in the new function."""
+        """The event for unused values, which the new function does not contain."""
         old, new = self.old.function.body, self.new.function.body
         return Event(rule, told, old, new, self.name, self.round, ())
 
 
 def state_of(function: Any, shown: Any, mirrored: Any) -> State:
-    """shown: a function of equal structure, mirrored: its nodes."""
+    """shown: a function of equal structure. mirrored: its nodes."""
     known = {binding.var: node for binding, node in mirrored.bindings}
     both = zip(_variables(function), _variables(shown), strict=True)
     return State(
@@ -59,14 +59,14 @@ def state_of(function: Any, shown: Any, mirrored: Any) -> State:
 
 
 def _variables(function: Any) -> Iterator[Any]:
-    """The variables of the bindings of a function, without those of branches."""
+    """The variables bound in a function, except in branches."""
     for block in function.body.blocks:
         for binding in block.bindings:
             yield binding.var
 
 
 def _made(places: Mapping[Any, Any], old: State, new: State) -> dict[Expr, Expr]:
-    """The node that each node of a function became, except those inside groups."""
+    """The replacement of each node of a function, except nodes inside groups."""
     made: dict[Expr, Expr] = {}
     for variable, node in old.nodes.items():
         found = new.nodes.get(places.get(variable, variable))
@@ -81,7 +81,7 @@ def _made(places: Mapping[Any, Any], old: State, new: State) -> dict[Expr, Expr]
 
 
 def _pair(made: dict[Expr, Expr], old: Expr, new: Expr) -> None:
-    """Pairs a node with its successor, and their parts, but for those that are known."""
+    """Pairs a node with its replacement, and their parts, unless already paired."""
     todo = [(old, new)]
     while todo:
         a, b = todo.pop()
