@@ -12,11 +12,11 @@
     byoc_lab.relax.register("npu")                    # the same for modules of today's Relax
 
 `ModuleRegion` turns a TVM-FFI module into what `codegen` must return, and `PythonRegion` a Python
-function over NumPy arrays; `ReferenceRegion` computes a region in the place of a missing library.
-`c_library` compiles C to such a module; `inlined` gives the function without its composites, and
-`HEADERS` is the folder of `tensor_argument.h`, which checks arguments. `isolated(codegen)` has each
-call of a region run in a process of its own. All back ends of this package register this way:
-`byoc_lab.backends.dnnl`, and `ccompiler`, which is short enough to copy.
+function over NumPy arrays; `ReferenceRegion` computes a region with NumPy if a library is missing.
+`c_library` compiles C to such a module; `inlined` returns the function with its composites inlined,
+and `HEADERS` is the folder of `tensor_argument.h`, which checks arguments. `isolated(codegen)` runs
+each call of a region in a separate process. The back ends of this package use the same API:
+`byoc_lab.backends.dnnl`, and `ccompiler`, a short example to copy.
 """
 
 from byoc_lab.backends.isolation import isolated

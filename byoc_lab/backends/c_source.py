@@ -1,8 +1,8 @@
 """An external function as plain C: one loop per operator, one array per value.
 
-The C is meant to be read: nothing is fused, and an operand that broadcasts has an index with fewer
-terms. `tensor_argument.h` beside this file has what every generated file needs: the checks of the
-arguments.
+The C is meant to be read: nothing is fused, and the index of a broadcast operand omits the
+broadcast axes. `tensor_argument.h` beside this file checks the arguments; every generated file
+includes it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.symbols import c_text, checked_symbol
 
-# An element of the result, from the elements x (and y) of the operands and {attribute}s. As in
-# Relay, NaN in gives NaN out.
+# C expressions for an element of the result; x and y are the elements of the operands, and {name}
+# is an attribute. As in Relay, a NaN operand gives a NaN result.
 ELEMENTWISE: Mapping[str, str] = {
     "abs": "fabsf(x)", "add": "x + y",
     "clip": "x < {a_min} ? fminf({a_min}, {a_max}) : x > {a_max} ? {a_max} : x", "divide": "x / y",
@@ -35,13 +35,13 @@ OPERATORS = (*ELEMENTWISE, DENSE)
 
 
 MAX_LITERALS = 16
-"""Constants of more elements are data; the numbers of the others are in the C, where one sees
-them."""
+"""The maximum number of elements of a constant that is written into the C text; larger constants
+are separate data."""
 
 
 @dataclass(frozen=True, eq=False)
 class CSource:
-    """A C file, and the arrays that it declares, for `c_library`."""
+    """The arguments of `c_library`: the text of a C file, and the arrays that it declares."""
 
     text: str
     data: Mapping[str, np.ndarray]
@@ -50,9 +50,9 @@ class CSource:
 def c_source(function: Function, symbol: str, header: str = "") -> CSource:
     """A C file that defines `function` (typed, flat) for TVM-FFI under the name `symbol`.
 
-    header: C to write before the function.
-    The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
-    for a symbol that is not an identifier of C.
+    header: C code to put before the function. The function takes its inputs, then its outputs.
+    Raises BuildError for operators that are not in OPERATORS, and for a symbol that is not a C
+    identifier.
     """
     writer = _CWriter(function, checked_symbol(symbol), header)
     return CSource(writer.file(), writer.data)
@@ -66,7 +66,7 @@ class _CWriter:
         self.name_of: dict[Expr, str] = {}
         self.constants: list[str] = []
         self.data: dict[str, np.ndarray] = {}
-        self.arrays: dict[str, int] = {}  # temporaries and their numbers of elements
+        self.arrays: dict[str, int] = {}  # temporary arrays and their numbers of elements
         self.loops: list[str] = []
 
     def file(self) -> str:
@@ -186,12 +186,12 @@ def _array(shape: Sequence[int]) -> str:
 
 
 def c_literals(array: np.ndarray) -> str:
-    """The numbers of an array as C writes them, exactly: 20 characters for each."""
+    """The numbers of an array as exact C literals: 20 characters each."""
     return ", ".join(map(_number, array.ravel()))
 
 
 def _number(value: Any) -> str:
-    """A float32 in C, exactly."""
+    """A float32 as an exact C literal."""
     number = np.float32(value)
     if np.isnan(number):
         return "NAN"

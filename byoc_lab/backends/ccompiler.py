@@ -33,13 +33,13 @@ def supports(call: Call) -> bool | Refused:
 
 
 def patterns() -> list[tuple[Any, ...]]:
-    """dense and the bias that is added to it, as one piece."""
+    """One pattern: dense with a bias."""
     return [(f"{NAME}.dense_bias", is_op("add")(is_op(DENSE)(wildcard(), wildcard()), wildcard()))]
 
 
 def why_not_compiled(call: Call) -> str | None:
-    """Why there is no C for a call in a region, in words; None if there is. Composites are inlined,
-    so that each operator answers for itself."""
+    """The reason why a call in a region cannot be compiled to C; None if it can. Composites are
+    inlined, so calls are checked one by one."""
     if call.op_name not in OPERATORS:
         return f"{NAME} has no C for {call.op_name}"
     answer = supports(call)
@@ -47,9 +47,9 @@ def why_not_compiled(call: Call) -> str | None:
 
 
 class CRegion(ModuleRegion):
-    """A region compiled from C, which `source` holds; header: C to write before the function."""
+    """A region compiled from the C text `source`. header: C code to put before the function."""
 
-    concurrent = True  # see `run.backends.register_backend`
+    concurrent = True  # regions are compiled in parallel: see `run.backends.register_backend`
 
     def __init__(self, function: Function, symbol: str, header: str = ""):
         typed = function if function.is_typed else infer_expr(function)

@@ -1,4 +1,4 @@
-"""Runs a call in a separate process, so that a crash in it becomes an error here."""
+"""Runs a call in a separate process, so that a crash there becomes an exception in this process."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from byoc_lab.containment.guarded import forked
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
 
 TIME_LIMIT = 60.0
-"""Seconds of processor time for one call, unless told otherwise."""
+"""The default limit of processor time for one call, in seconds."""
 
 FAULTS = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 Call = Callable[[], Any]
 
 
 def checked_limit(time_limit: float, isolated: bool = True) -> float:
-    """The seconds for one call. Raises ArgumentError unless it is a number above 0, and for
-    isolation on systems that cannot fork processes."""
+    """Validate `time_limit`. Raises ArgumentError unless it is a positive number, and for isolation
+    on systems that cannot fork processes."""
     if not isinstance(time_limit, (int, float)) or not time_limit > 0:
         raise ArgumentError(f"time_limit must be seconds above 0, found {time_limit!r}")
     if isolated and not hasattr(os, "fork"):
@@ -35,7 +35,7 @@ def checked_limit(time_limit: float, isolated: bool = True) -> float:
 
 def in_this_process(symbol: str, call: Call) -> Any:
     """The result of a call of a region's function. Any exception but KeyboardInterrupt becomes a
-    RegionError, even SystemExit: TVM, which calls regions, does not pass it on."""
+    RegionError, even SystemExit, which TVM (the caller of regions) does not propagate."""
     try:
         return call()
     except (RegionError, KeyboardInterrupt):
@@ -49,13 +49,14 @@ def in_this_process(symbol: str, call: Call) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """TVM passes errors on in UTF-8, and terminates the process if the text cannot be encoded."""
+    """The text with characters that UTF-8 cannot encode escaped: TVM encodes error messages in
+    UTF-8, and terminates the process if that fails."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:
-    """The result of a call in a process forked for it. Raises RegionError when that raises, dies
-    or uses more than `time_limit` seconds of processor time."""
+    """The result of a call in a process forked for it. Raises RegionError if the call raises, or
+    its process dies or uses more than `time_limit` seconds of processor time."""
     try:
         return forked(_without_handlers, symbol, call, time_limit=time_limit)
     except ChildError as error:
@@ -69,7 +70,7 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
 
 def _without_handlers(symbol: str, call: Call) -> Any:
     faulthandler.disable()
-    for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
+    for fault in FAULTS:  # a crash ends the process without printing TVM's stack trace
         signal.signal(signal.Signals[fault], signal.SIG_DFL)
     return in_this_process(symbol, call)
 

@@ -12,16 +12,16 @@ from byoc_lab.run.backends import Codegen
 
 
 def isolated(codegen: Codegen, time_limit: float = TIME_LIMIT) -> Codegen:
-    """The code generator, with regions that run each call in a separate process (a fork of this
-    one): a crash, or a call of more than `time_limit` seconds, is a RegionError.
+    """Wraps a code generator so that its regions run each call in a separate process (a fork of
+    this one). A crash, or a call of more than `time_limit` seconds, raises RegionError.
 
         byoc_lab.build(mod, backends={"ccompiler": isolated(CRegion)}).run(...)
 
-    For code that is being developed, whatever made it: what a call changes in memory is lost, so
-    such regions have no statistics and cannot be exported, and a call costs some milliseconds.
-    Code that starts threads of its own (OpenMP) may not run in a fork, and then ends by its limit.
+    For code under development in any language. Changes that a call makes in memory are lost, so
+    such regions have no statistics and cannot be exported; a call costs some milliseconds.
 
-    Raises ArgumentError for a limit that is not a number above 0, and where processes cannot fork.
+    Code that starts threads (OpenMP) may hang in a fork until the time limit. Raises ArgumentError
+    for a limit that is not a positive number, and on systems that cannot fork.
     """
     checked_limit(time_limit)
 

@@ -1,4 +1,4 @@
-"""A region whose code is a function of any TVM-FFI module."""
+"""A region whose code is a function in a TVM-FFI module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 
 
 class TypedRegion:
-    """An external function with the types of its inputs and outputs; it has no statistics."""
+    """Base of regions that know the types of their inputs and outputs, and have no statistics."""
 
     def __init__(self, function: Function, symbol: str):
         typed = function if function.is_typed else infer_expr(function)
@@ -32,15 +32,15 @@ class TypedRegion:
 
 
 class ModuleRegion(TypedRegion):
-    """An external function and the module that has its code under the name `symbol`.
+    """An external function and the module with its code, a function named `symbol`.
 
-    The code takes the inputs and then the outputs, as `run.CompiledRegion` says. How often it is
-    called is not counted here: `Executable` knows how often it ran.
+    The code takes the inputs and then the outputs, as in `run.CompiledRegion`. Calls are not
+    counted here; `Executable` counts its runs.
     """
 
     def __init__(self, function: Function, symbol: str, module: Any):
-        """Raises BuildError when the module has no function `symbol`, ArgumentError for arguments
-        of another kind."""
+        """Raises BuildError if the module has no function `symbol`, ArgumentError for arguments of
+        a wrong type."""
         if not isinstance(function, Function) or not hasattr(module, "implements_function"):
             raise ArgumentError(
                 "ModuleRegion takes the external function, its symbol, and the module that "
@@ -50,7 +50,7 @@ class ModuleRegion(TypedRegion):
         from tvm_ffi import register_error
 
         super().__init__(function, symbol)
-        register_error("RegionError", RegionError)  # what `tensor_argument.h` sets
+        register_error("RegionError", RegionError)  # errors that `tensor_argument.h` sets
         self.module = module
         if not module.implements_function(symbol, True):
             raise BuildError(

@@ -23,7 +23,8 @@ from byoc_lab.run.tvm_runtime import packed
 
 Kernel = Callable[..., Any]
 
-# A library whose function of a region's symbol passes the call on to a global function.
+# The C source of a library whose function (named by a region's symbol) calls a global TVM-FFI
+# function.
 FORWARD = """
 #include <string.h>
 #include <tvm/ffi/c_api.h>
@@ -43,13 +44,13 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
 TOO_FEW_ARRAYS = re.compile(
     r"IndexError|required positional argument|not enough values to unpack|arguments? but \d+ w"
 )
-"""What Python says of a function that expects more arrays than the region has parameters."""
+"""Python's messages for a function that expects more arrays than the region has parameters."""
 
 _numbers = itertools.count()
 
 
 class PythonRegion:
-    """A region that a Python function computes; a codegen returns it.
+    """A region computed by a Python function; a code generator returns it.
 
         byoc_lab.backends.register(
             "npu",
@@ -60,15 +61,15 @@ class PythonRegion:
     fn: takes the region's inputs as read-only NumPy arrays, and returns its result: an array, or a
         tuple or list of arrays for a region with a tuple as result. Shapes and dtypes are verified
         against the region's type.
-    isolated: run each call in a process of its own (a fork of this one, so that `fn` may be any
-        function, with kernels that it loads through ctypes): a crash, or a call of more than
-        `time_limit` seconds, is a RegionError, and this process goes on. Needs an operating system
-        that forks (Linux). What `fn` changes in memory is lost after each call.
+    isolated: run each call in a separate process (a fork of this one, so that `fn` may be any
+        function, also one that calls kernels through ctypes). A crash, or a call of more than
+        `time_limit` seconds, raises RegionError, and this process continues. Needs an operating
+        system that forks (Linux). Changes that `fn` makes in memory are lost after each call.
     time_limit: seconds of processor time for one isolated call.
 
     An executable with such a region runs in this process only: it cannot be exported.
 
-    Raises ArgumentError for arguments of another kind.
+    Raises ArgumentError for arguments of a wrong type.
     """
 
     def __init__(self, fn: Kernel, *, isolated: bool = False, time_limit: float = TIME_LIMIT):
@@ -88,12 +89,13 @@ class PythonRegion:
 class BoundPythonRegion(TypedRegion):
     """A PythonRegion with the external function that it computes."""
 
-    module = None  # the executable calls it
+    module = None  # the executable calls this object
 
     def __init__(self, function: Function, symbol: str, kernel: PythonRegion):
         super().__init__(function, symbol)
         self.kernel = kernel
-        self.stand_in: str | None = getattr(kernel.fn, "stand_in", None)  # it may be a region
+        # `fn` may be a ReferenceRegion.
+        self.stand_in: str | None = getattr(kernel.fn, "stand_in", None)
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         call = partial(self._computed, self._held(inputs))
@@ -110,7 +112,8 @@ class BoundPythonRegion(TypedRegion):
         return computed
 
     def _held(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """The inputs, read-only: the host, or another region, may read them again."""
+        """The inputs as read-only arrays, because the host or another region may read them
+        later."""
         held = []
         for value, ty in zip(inputs, self._inputs, strict=True):
             array = np.asarray(value, numpy_dtype(ty.dtype)).view()
@@ -119,8 +122,8 @@ class BoundPythonRegion(TypedRegion):
         return held
 
     def forwarding_module(self) -> Any:
-        """A TVM-FFI module that calls the region, for programs that are not of `byoc_lab.build`,
-        such as modules of Relax. Needs a C compiler."""
+        """A TVM-FFI module that calls the region, for programs not built with `byoc_lab.build`,
+        such as Relax modules. Needs a C compiler."""
         import tvm_ffi
 
         name = f"byoc_lab.python_region.{next(_numbers)}"
@@ -130,8 +133,8 @@ class BoundPythonRegion(TypedRegion):
         return c_library(self.symbol, [C(FORWARD.format(symbol=self.symbol, name=name))])
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Call the function and verify its results, in the process that it ran in: nothing else
-        leaves that process."""
+        """Call the function and verify its results. Both happen in the same process, so an isolated
+        process returns only valid arrays."""
         result = self.kernel.fn(*inputs)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):
@@ -159,9 +162,10 @@ class BoundPythonRegion(TypedRegion):
 
 
 def linkable(region: CompiledRegion) -> Any:
-    """The TVM-FFI module of a region, for programs that are not of `byoc_lab.build`.
+    """The TVM-FFI module of a region, for programs not built with `byoc_lab.build`.
 
-    Raises BuildError for a region that has none, and where a region of Python needs a C compiler.
+    Raises BuildError for a region without a module, and for a Python region if there is no C
+    compiler.
     """
     if isinstance(region, BoundPythonRegion):
         return region.forwarding_module()

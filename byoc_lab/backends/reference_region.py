@@ -1,4 +1,4 @@
-"""A region that the NumPy reference computes in the place of a library that is missing."""
+"""A region that the NumPy reference computes because a library is missing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from byoc_lab.run.stand_in import in_place_of
 
 
 class ReferenceRegion(BoundPythonRegion):
-    """A region that NumPy computes; a codegen returns it on machines without its library. Only the
-    numbers are the library's.
+    """A region that NumPy computes; a code generator returns it on machines without its library. It
+    gives the results of the library, but no times or kernels.
 
-    library: its name, for the sentence in cards and reports, `stand_in`.
+    library: the name of the library, for the sentence `stand_in` in cards and reports.
     """
 
     def __init__(self, function: Function, symbol: str, library: str):

@@ -41,7 +41,7 @@ Predicate = Callable[[Call], "bool | Refused"]
 
 @dataclass(frozen=True)
 class Backend:
-    """A registered back end. `supports` has a predicate for each operator that it may support."""
+    """A registered back end. supports: operator name -> predicate for calls of that operator."""
 
     name: str
     patterns: Callable[[], Sequence[Entry]]
@@ -51,8 +51,8 @@ class Backend:
     missing: Callable[[], str | None] | None = field(default=None, compare=False)
 
     def stand_in(self) -> str | None:
-        """The sentence about NumPy in the place of this back end's library (`run.stand_in`), if
-        that is missing here."""
+        """The sentence that NumPy replaces this back end's library (`run.stand_in`), if that
+        library is missing; else None."""
         return None if self.missing is None else self.missing()
 
     def operators(self) -> frozenset[str] | None:
@@ -68,17 +68,19 @@ class Backend:
         return frozenset(found)
 
     def why_not_compiled(self, call: Call) -> str | None:
-        """Why the code generator refuses a typed call in a region, in words; None if it does not.
+        """The reason why the code generator refuses a typed call in a region; None if it accepts
+        the call.
 
-        Back ends that compile more than they are offered answer with their `compiles`.
+        Back ends that compile more calls than `supports` accepts define `compiles`.
         """
         return self.compiles(call) if self.compiles is not None else self.why_not(call)
 
     def why_not(self, call: Call) -> str | None:
-        """Why this back end takes a typed call of an operator neither alone nor as the end of a
-        match; None if it does. The reason is the one that the partitioning passes report.
+        """The reason why this back end supports a typed operator call neither alone nor as the last
+        call of a pattern; None if it does. The partitioning passes report the same reason.
 
-        Of several refusals the predicate's counts, or else that of the first pattern in the table.
+        If there are several refusals, it is the predicate's, or else that of the first pattern in
+        the table.
         """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
         refusals = []
@@ -118,27 +120,28 @@ def register(
 ) -> Backend:
     """Register a back end; registering a name again replaces the earlier one.
 
-    patterns: what it computes in one piece, as (pattern name, pattern) or (pattern name, pattern,
-        check), tried in this order; or a function that makes the list. The names begin with
-        "<name>.", by which AnnotateTarget recognises them.
+    patterns: the combinations of operators that it computes as one, as (pattern name, pattern) or
+        (pattern name, pattern, check), tried in this order; or a function that returns the list.
+        The names must begin with "<name>.", because AnnotateTarget uses that prefix.
     supports: the operators it supports one by one; with a mapping, `supports[operator](typed call)`
         says whether it supports this call (False or `Refused("why")`).
-    beyond_tvm: those operators of `supports` that TVM's back end of this name leaves to the host.
-        They have the attribute "beyond_tvm.<name>" in place of "target.<name>", and scripts that
-        run with `byoc_lab.compat` do not offload them.
+    beyond_tvm: the operators of `supports` that TVM's back end of this name does not offload. They
+        have the attribute "beyond_tvm.<name>" in place of "target.<name>", and scripts that run
+        with `byoc_lab.compat` do not offload them.
     codegen: codegen(function, symbol) compiles an external function (`run.CompiledRegion`). Without
         it modules can be partitioned and inspected, but not built.
-    compiles: compiles(typed call) says why `codegen` refuses a call inside a region, in words, or
-        None; for back ends that also compile what `supports` leaves to the host.
-    missing: says that NumPy computes the regions here, for the library of the back end is missing
-        (`run.stand_in.in_place_of(library)`), or None; for a `codegen` that then returns a
-        `ReferenceRegion`.
-    pipeline: the passes from a plain module to a partitioned one; by default the usual five.
-        `named_pipeline(name)` gives them.
-    isolated: each call of a region runs in a process of its own, so that a crash, or a call of more
-        than `time_limit` seconds, is a RegionError (see `isolation.isolated`).
+    compiles: compiles(typed call) returns the reason why `codegen` refuses a call inside a region,
+        or None; for back ends that compile more calls than `supports` accepts.
+    missing: a function that returns the sentence that NumPy replaces the back end's library
+        (`run.stand_in.in_place_of(library)`) if the library is missing, else None; `codegen` then
+        returns a `ReferenceRegion`.
+    pipeline: the passes from a plain module to a partitioned one; by default the five usual passes.
+        `named_pipeline(name)` returns them.
+    isolated: run each call of a region in a separate process, so that a crash, or a call of more
+        than `time_limit` seconds, raises RegionError (see `isolation.isolated`).
 
-    Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
+    Raises PassError for a pattern name without the prefix, UnknownNameError for an unknown
+    operator.
     """
     if why := why_no_name(name):
         raise PassError(why)
@@ -223,7 +226,7 @@ def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
 
 
 def get(name: str) -> Backend:
-    """A registered back end; one of an installed package is loaded first.
+    """A registered back end; if an installed package provides it, the package is loaded first.
 
     Raises UnknownNameError, ArgumentError for anything but a name, and PlugInError for a package
     that cannot be loaded.
@@ -247,7 +250,7 @@ def get(name: str) -> Backend:
 
 
 def why_no_name(name: Any) -> str:
-    """Why no back end can have a name, in words; empty if one can."""
+    """The reason why a name is not allowed for back ends; empty if it is allowed."""
     if not isinstance(name, str) or "." in name or not name:
         return f"a back end's name must be a str without dots, and not empty, found {name!r:.80}"
     if name in RESERVED:
@@ -259,8 +262,8 @@ def why_no_name(name: Any) -> str:
 
 
 def stand_in_of(name: str) -> str | None:
-    """The sentence that NumPy replaces a back end; None if the back end computes its regions, and
-    for one that is not registered for Relay."""
+    """The sentence that NumPy replaces a back end; None if the back end computes its regions, or is
+    not registered for Relay."""
     return _registered[name].stand_in() if name in _registered else None
 
 
@@ -270,12 +273,13 @@ def is_registered(name: str) -> bool:
 
 
 def names() -> list[str]:
-    """The registered back ends; those of installed packages once they are loaded."""
+    """The names of registered back ends; back ends of installed packages are included once
+    loaded."""
     return sorted(_registered)
 
 
 def partition(mod: IRModule, name: str, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what back end `name` supports in external functions.
+    """Partition `mod`: moves the calls that back end `name` supports into external functions.
 
     params: bound into @main first.
 

@@ -1,4 +1,4 @@
-"""C and C++ sources as one library that TVM-FFI loads, built by the system's compiler."""
+"""Compiles C and C++ sources with the system's compiler into a library that TVM-FFI loads."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from byoc_lab.errors import ArgumentError, BuildError, MissingDependencyError
 from byoc_lab.run.symbols import checked_symbol, is_symbol
 
 COMPILERS = ("cc", "gcc", "clang")
-# A C function that ends without `return` returns any number, which TVM takes for an error.
+# A C function without `return` returns an arbitrary number, which TVM interprets as an error.
 CODE_FLAGS = ("-O2", "-fPIC", "-Werror=return-type")
 FLAGS = (*CODE_FLAGS, "-shared", "-Wl,--no-undefined")
 HEADERS = Path(__file__).parent
-"""The folder of `tensor_argument.h`, to name in `includes`."""
+"""The folder of `tensor_argument.h`, for the argument `includes`."""
 OBJECT_FLAGS = (*CODE_FLAGS, "-c")
-COMPILE_SECONDS = 600.0  # processor time
+COMPILE_SECONDS = 600.0  # limit of processor time
 DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
 # If a function returns -1, TVM-FFI reads the error that it has set, and crashes if there is none.
 # Therefore the function of a region is compiled under another name, and called by this one.
@@ -85,23 +85,23 @@ def c_library(
 ) -> Any:
     """The TVM-FFI module of a region's sources.
 
-    flags: further flags, before the files. includes: folders of headers; TVM-FFI's and DLPack's are
-        there. data: arrays by the names under which the sources declare them, such as
-        `extern const float weight[64];`. They are put into the library as they are, row-major and
-        aligned to 64 bytes: no text is made of them, and the compiler does not see them. Their
-        names are those of the whole library that a region is exported into, so they begin with
-        the symbol, or the declaration gives the name: `extern const float w[64] __asm__("r0_w");`.
+    flags: further flags, before the files. includes: folders of headers; TVM-FFI's and DLPack's
+    headers are always available. data: arrays by the names that the sources declare, such as
+    `extern const float weight[64];`. Their bytes are linked into the library, row-major and aligned
+    to 64 bytes, without passing through the compiler as text. These names are global in an exported
+    library, so they must begin with the symbol, or the declaration must set such a name: `extern
+    const float w[64] __asm__("r0_w");`.
 
-    The files have names of their own ("source_0.c"), in a temporary folder.
+    The files have fixed names ("source_0.c", ...) in a temporary folder.
 
     The module has a method `link_into(folder)`, with which `Executable.export_library` compiles the
     sources again into the exported library (see `run.CompiledRegion`).
 
     Raises BuildError for a symbol or a name of data that is not an identifier of C, for data
-    without a plain dtype, when no compiler is found, with the compiler's message when it fails, and
-    when the temporary folder is on a file system that allows no execution. Raises
-    MissingDependencyError without apache-tvm-ffi. Raises ArgumentError for sources that are not a
-    list of `C` and `Cpp`, and for folders of headers that are not a list.
+    without a plain dtype, if no compiler is found, if the compiler fails (with its message), and if
+    the temporary folder is on a file system mounted without permission to execute. Raises
+    MissingDependencyError without apache-tvm-ffi. Raises ArgumentError if `sources` is not a list
+    of `C` and `Cpp`, or `includes` is not a list.
     """
     checked_symbol(symbol)
     _compiler(symbol)
@@ -114,7 +114,8 @@ def c_library(
         options = [*FLAGS, *_renamed(symbol), *flags, *_included(includes), *map(str, paths)]
         _compile(symbol, [*options, "-o", str(target), *needed])
         try:
-            module = tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
+            # The file may be deleted: the loaded library stays mapped in memory.
+            module = tvm_ffi.load_module(str(target))
         except (RuntimeError, OSError) as error:
             raise BuildError(
                 f"region @{symbol} was compiled, and its library cannot be loaded: {error}. If "
@@ -135,7 +136,7 @@ def _needed(sources: Sequence[SourceText]) -> list[str]:
 
 
 def _tvm_ffi(symbol: str) -> Any:
-    """The package with the headers and the runtime of compiled regions."""
+    """The package tvm_ffi, with the headers and the runtime of compiled regions."""
     try:
         import tvm_ffi
     except (ImportError, OSError) as error:
@@ -154,9 +155,10 @@ def c_objects(
     includes: Sequence[Path] = (),
     data: Mapping[str, np.ndarray] = NO_DATA,
 ) -> list[Path]:
-    """A region's sources as object files in `folder`, to be linked with `linked()`.
+    """Compile a region's sources to object files in `folder`, to be linked with the flags of
+    `linked()`.
 
-    The arguments and errors are those of `c_library`.
+    Arguments and errors are as in `c_library`.
     """
     checked_symbol(symbol)
     made = []
@@ -168,12 +170,12 @@ def c_objects(
 
 
 def _renamed(symbol: str) -> list[str]:
-    """The flag under which the sources define the function that GUARD calls."""
+    """The compiler flag that renames the function in the sources to the name that GUARD calls."""
     return [f"-D__tvm_ffi_{symbol}=__tvm_ffi_code_of_{symbol}"]
 
 
 def linked() -> list[str]:
-    """Linker arguments for a library of generated code: TVM-FFI at its present location, and
+    """Linker arguments for a library of generated code: TVM-FFI in its installed folder, and
     libm."""
     from tvm_ffi import libinfo
 
@@ -184,7 +186,7 @@ def linked() -> list[str]:
 def _written(
     symbol: str, sources: Sequence[SourceText], data: Mapping[str, np.ndarray], folder: Path
 ) -> list[Path]:
-    """The files to compile, and beside them the file of the data."""
+    """Write the files to compile, and the file with the data; returns the files to compile."""
     if not isinstance(sources, (list, tuple)) or not all(
         isinstance(source, SourceText) for source in sources
     ):
@@ -205,7 +207,7 @@ def _written(
 
 
 def _data(symbol: str, data: Mapping[str, np.ndarray], folder: Path) -> SourceText:
-    """Assembly that defines arrays from a file, which it writes, of their bytes."""
+    """Assembly that defines arrays from a file with their bytes, which this function writes."""
     file = folder / "data.bin"
     quoted = str(file).replace("\\", "\\\\").replace('"', '\\"')
     lines = [".section .rodata"]
@@ -254,7 +256,7 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
             f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "
             f"environment variable CC names the compiler, with options if needed"
         ) from error
-    # "undefined reference to `name'" or "undefined symbol: name", by the linker.
+    # The linker's messages: "undefined reference to `name'" or "undefined symbol: name".
     if re.search(rf"undefined [^\n]*\b__tvm_ffi_code_of_{symbol}\b", done.errors):
         raise BuildError(
             f"region @{symbol}: its sources define no function __tvm_ffi_{symbol}; the region's "
@@ -269,7 +271,7 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
 
 def compiler_command() -> list[str]:
     """The C compiler: the value of CC, split as a shell does ("ccache gcc"), or the first one
-    found; empty if there is none. Raises BuildError for a CC that cannot be split."""
+    found; empty if there is none. Raises BuildError if the value of CC cannot be split."""
     try:
         named = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:

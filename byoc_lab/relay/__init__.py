@@ -1,8 +1,8 @@
 """Relay in Python: the language, its operators, text format, patterns and analyses.
 
 Names and results are those of `tvm.relay` in TVM 0.16; a script written for it works after its
-import lines are changed. The passes are in `byoc_lab.passes`; `relay.transform` has them under
-TVM's name, and nothing in this package uses it.
+import lines are changed. The passes are in `byoc_lab.passes`; `relay.transform` exports them under
+TVM's name, and nothing in this package uses that module.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from byoc_lab.relay.ir.ndarray import NDArray, array
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with the parameters named in `params` (name -> array) replaced by constants.
 
-    Names that the function does not have are ignored, and values of another shape or dtype than
-    the variable's are bound, as in TVM: type inference reports the mismatch. Raises
-    DuplicateNameError when two parameters share a name that is to be bound.
+    Unknown names are ignored, and values whose shape or dtype differs from the variable's are
+    bound, as in TVM: type inference reports the mismatch. Raises DuplicateNameError if a name in
+    `params` belongs to several parameters.
     """
     by_name: dict[str, list[Var]] = {}
     for p in func.params:

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op
 BEGIN = "annotation.compiler_begin"
 END = "annotation.compiler_end"
 DEFAULT = "default"
-"""The compiler of what no back end supports; PartitionGraph removes its annotations."""
+"""The compiler name for calls that no back end supports; PartitionGraph removes its annotations."""
 _ANNOTATIONS = (BEGIN, END)
 
 
@@ -35,7 +35,7 @@ def _attrs(compiler: str) -> Attrs:
 
 
 def is_annotation(expr: object, name: str | None = None) -> TypeGuard[Call]:
-    """Whether `expr` is an annotation; of one kind, when BEGIN or END is given."""
+    """Whether `expr` is an annotation; only of that kind, if BEGIN or END is given."""
     return (
         isinstance(expr, Call)
         and isinstance(expr.op, Op)

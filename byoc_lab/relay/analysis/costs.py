@@ -22,8 +22,8 @@ class Cost:
     """The cost of some operator calls.
 
     flops: floating-point operations (a multiplication and an addition are two) of the calls whose
-    cost is known. calls: how many operator calls there are; unknown: those among them whose cost is
-    not known, because a shape is, or the operator declares none.
+    cost is known. calls: the number of operator calls. unknown: the number of calls of unknown
+    cost, because a shape is unknown or the operator declares no cost.
     """
 
     flops: int = 0
@@ -42,9 +42,9 @@ class Cost:
 def call_flops(call: Call) -> int | None:
     """Floating-point operations of one typed call of an operator; None if they are unknown.
 
-    The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has none. The
-    types and attributes of a saved trace are not inferred again: where they contradict each other,
-    nothing is known.
+    The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has 0. The
+    types and attributes of a saved trace are not inferred again: if they contradict each other, the
+    result is None.
     """
     assert isinstance(call.op, Op)
     formula = call.op.definition.flops
@@ -68,15 +68,15 @@ def _is_well_typed(call: Call) -> bool:
 
 
 def operator_calls(expr: Expr) -> Iterator[Call]:
-    """The calls of operators in an expression, those inside of functions included, annotations
-    not."""
+    """The calls of operators in an expression, including calls inside functions, without
+    annotations."""
     for node in post_order(expr):
         if isinstance(node, Call) and isinstance(node.op, Op) and not is_annotation(node):
             yield node
 
 
 def cost(expr: Expr) -> Cost:
-    """The cost of a typed expression, the functions in it (composites) included."""
+    """The cost of a typed expression, including functions (composites) in it."""
     return sum(map(cost_of, operator_calls(expr)), Cost())
 
 
@@ -87,8 +87,8 @@ def cost_of(call: Call) -> Cost:
 
 
 def main_dtype(expr: Expr) -> str | None:
-    """The dtype of the data of the operator call that costs most, in a typed expression; None
-    without a call whose cost is known."""
+    """The data dtype of the most expensive operator call in a typed expression; None if no cost is
+    known."""
     costs = [(call_flops(call) or 0, call) for call in operator_calls(expr)]
     if not any(flops for flops, _ in costs):
         return None
@@ -97,7 +97,7 @@ def main_dtype(expr: Expr) -> str | None:
 
 
 def tensor_types(ty: Type) -> Iterator[TensorType]:
-    """A tensor type, or those in a tuple."""
+    """All tensor types in a type: the type itself, or the types in a (nested) tuple."""
     todo = [ty]
     while todo:
         part = todo.pop()

@@ -16,8 +16,8 @@ from byoc_lab.relay.ir.visit import is_dataflow, post_order
 def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
     """A module whose @main computes the expression that is `%expr_id` in the text of @main.
 
-    The spelling is TVM's. Numbers count calls, tuples and projections in evaluation order;
-    those of the text agree in most modules. Raises UnknownNameError for a number out of range.
+    The spelling is TVM's. Numbers count calls, tuples and projections in evaluation order; in most
+    modules these are the numbers in the text. Raises UnknownNameError for a number out of range.
     """
     numbered = [n for n in post_order(mod["main"]) if is_dataflow(n)]
     if not 0 <= expr_id < len(numbered):

@@ -1,4 +1,4 @@
-"""Guesses for the unknown sizes of an input, which errors propose as a start."""
+"""Guesses for the unknown sizes of an input, as suggestions in error messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ BATCH, CHANNELS, IMAGE, SEQUENCE = 1, 3, 224, 16
 
 
 def guessed_lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
-    """`lengths`, with a guess for each that is not an int: 1 for a batch; 3 channels and 224 pixels
-    if there are four; else 16."""
+    """`lengths`, with a guess for each size that is not an int: 1 for a batch; 3 channels and 224
+    pixels if there are four axes; else 16."""
     last = len(lengths) == 4 and isinstance(lengths[3], int) and lengths[3] <= 4  # NHWC
 
     def guess(axis: int) -> int:

@@ -1,6 +1,5 @@
-"""Unknown sizes that follow from the sizes of the inputs.
-
-The others depend on values, such as the number of elements that are not 0.
+"""Unknown sizes: those that follow from the sizes of the inputs, and those that depend on values,
+such as the number of nonzero elements.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ def follows_from_inputs(expr: Expr) -> bool:
 
 
 def _shape_and_value(node: Expr) -> tuple[bool, bool]:
-    """Whether the shape, and whether the value of a node is known once shapes of variables are."""
+    """Two answers: whether the shape, and whether the value of a node is known once the shapes of
+    variables are known."""
     if isinstance(node, (Op, Function)) or not node.is_typed:
         return False, False
     value = isinstance(node, Constant)
@@ -48,13 +48,13 @@ def _shape_and_value(node: Expr) -> tuple[bool, bool]:
 
 
 def deciding_variables(expr: Expr) -> set[Expr]:
-    """The variables whose values, not their shapes alone, decide the shape of an expression."""
+    """The variables whose values (not only their shapes) determine the shape of an expression."""
     calls = [n for n in post_order(expr) if isinstance(n, Call)]
     return values_read(*(argument for call in calls for argument in _shape_arguments(call)))
 
 
 def values_read(*exprs: Expr) -> set[Expr]:
-    """The variables whose values, not their shapes alone, the expressions are computed from."""
+    """The variables whose values (not only their shapes) the expressions depend on."""
     seen: dict[Expr, bool] = {}
     for expr in exprs:
         for node in post_order_new(expr, seen, lambda node: not _is_shape(node)):
@@ -63,7 +63,7 @@ def values_read(*exprs: Expr) -> set[Expr]:
 
 
 def _shape_arguments(call: Call) -> list[Expr]:
-    """The arguments of a call whose values decide the shape of its result."""
+    """The arguments of a call whose values determine the shape of its result."""
     flags = call.op.get_attr("TShapeDataDependent") if isinstance(call.op, Op) else None
     return [a for a, flag in zip(call.args, flags or (), strict=False) if flag]
 

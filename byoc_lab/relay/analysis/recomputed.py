@@ -1,4 +1,4 @@
-"""Operators that regions compute, and that the host or another region computes again."""
+"""Operators computed more than once: by a region, and again by the host or another region."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from byoc_lab.relay.ir.module import IRModule
 class Recomputed:
     """A value that is computed in several places, one of them a region or composite.
 
-    calls: one for each place, in the order of computation. places: their names, such as "@main",
-    "@region", "dnnl.conv2d" or "dnnl.conv2d in @region".
+    calls: one call for each place, in the order of computation. places: their names, such as
+    "@main", "@region", "dnnl.conv2d" or "dnnl.conv2d in @region".
     """
 
     calls: tuple[Call, ...]
@@ -37,16 +37,16 @@ class Recomputed:
 def recomputed(mod: IRModule) -> list[Recomputed]:
     """The calls of an annotated or partitioned module that compute one value in several places.
 
-    A match whose end dominates its other parts takes copies of operators that the rest of the
-    network needs too. What the network has twice by itself does not count: equal calls in one
-    place, and regions with equal results, or composites with such. Neither do calls of constants
-    alone, which folding ends.
+    A match whose last call dominates the other calls copies operators that are also used outside
+    the match. Duplicates of the network itself do not count: equal calls in one place, and regions
+    or composites with equal results. Calls on constants do not count either, because folding
+    removes them.
     """
     values = _Values.of(mod, {})
     found = []
     for at in values.computed.values():
         by_result = {values.results.get(place): calls[0] for place, calls in at.items()}
-        if len(by_result) > 1:  # the host is one, so that another is a region
+        if len(by_result) > 1:  # the host is one place, so another one is a region
             found.append(Recomputed(*map(tuple, zip(*by_result.values(), strict=True))))
     return found
 
@@ -55,7 +55,7 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
 class Doubled:
     """A value that a partitioned module computes more often than the module before.
 
-    calls: all that compute it. more: how many of them are in addition.
+    calls: all calls that compute it. more: the number of additional calls.
     """
 
     calls: tuple[Call, ...]
@@ -66,8 +66,8 @@ def doubled(mod: IRModule, before: IRModule) -> Iterator[Doubled]:
     """The values that an annotated or partitioned module computes more often than the module before
     the passes that partition.
 
-    A value that the module before does not have, because a later pass rewrote operators, counts as
-    in `recomputed`.
+    If the module before does not have a value, because a later pass rewrote operators, the value
+    counts as in `recomputed`.
     """
     numbers: dict[tuple[Any, ...], int] = {}
     given, values = _Values.of(before, numbers), _Values.of(mod, numbers)
@@ -85,7 +85,7 @@ def operators_again(mod: IRModule) -> int:
     return sum(len(r.calls) - 1 for r in recomputed(mod))
 
 
-DEPTH = 8  # calls of regions and composites inside each other that are followed
+DEPTH = 8  # maximum nesting of followed calls of regions and composites
 Place = Call | None  # the call of a region or composite; None for functions of the host
 
 
@@ -93,24 +93,24 @@ class _Values:
     """Numbers the values of a module: calls with equal operator, attributes and operands are one
     value, also across the boundaries of regions.
 
-    computed: for each value, the calls that compute it by place, each with the name of the place.
-    numbers: the numbers of the values, which two modules may share.
+    computed: for each value and place, the calls that compute it, each with the name of the place.
+    numbers: the numbers of the values; two modules may share this dict.
     """
 
     def __init__(self, mod: IRModule, numbers: dict[tuple[Any, ...], int]):
         self.mod = mod
         self.computed: dict[int, dict[Place, list[tuple[Call, str]]]] = {}
-        self.results: dict[Place, tuple[int, Any]] = {}  # with how many places are around it
+        self.results: dict[Place, tuple[int, Any]] = {}  # with its nesting depth
         self._constants: set[Any] = set()
         self._numbers = numbers
         self._others: dict[Expr, int] = {}
         self._kinds: Counter[str] = Counter()
         self._fields: dict[int, Sequence[Any]] = {}
-        self._open: list[Function] = []  # the regions and composites that are being entered
+        self._open: list[Function] = []  # the regions and composites being visited
 
     @classmethod
     def of(cls, mod: IRModule, numbers: dict[tuple[Any, ...], int]) -> _Values:
-        """The values of the functions of the host, and of the regions that they call."""
+        """Compute the values of the host's functions, and of the regions that they call."""
         values = cls(mod, numbers)
         for gv, func in mod.functions.items():
             if isinstance(func, Function) and "Compiler" not in func.attrs:
@@ -122,7 +122,7 @@ class _Values:
     def of_function(
         self, func: Function, args: Sequence[Any], name: str, place: Place = None
     ) -> Any:
-        """The value of a function of values."""
+        """The value of a function's result for given values of its parameters."""
         known: dict[Expr, Any] = dict(zip(func.params, args, strict=True))
         todo: list[Expr] = [func.body]
         while todo:
@@ -134,7 +134,7 @@ class _Values:
                 known.setdefault(node.var, known[node.value])
             needed = [p for p in _needs(node) if p not in known]
             if isinstance(node, Let) and node.value in needed:
-                needed = [node.value]  # the body is visited after its variable has a value
+                needed = [node.value]  # the body is visited after the let variable has a value
             if needed:
                 todo += reversed(needed)
             else:
@@ -185,7 +185,7 @@ class _Values:
         return number
 
     def _other(self, node: Expr) -> int:
-        """The number of any other node, each of which has a separate value."""
+        """The number of a node of another kind; each such node is a separate value."""
         if node not in self._others:
             kind = type(node).__name__
             self._kinds[kind] += 1
@@ -193,8 +193,8 @@ class _Values:
         return self._others[node]
 
     def _can_enter(self, func: Function, args: Sequence[Any]) -> bool:
-        """Whether a call can be followed: in a malformed module it may lack arguments, or come back
-        to the function that it is in."""
+        """Whether a call can be followed: in a malformed module it may lack arguments or be
+        recursive."""
         return len(func.params) == len(args) and func not in self._open and len(self._open) < DEPTH
 
     def _region(self, func: Function, args: Sequence[Any], name: str, call: Call) -> Any:

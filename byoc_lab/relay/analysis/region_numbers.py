@@ -1,9 +1,9 @@
-"""The numbers of regions: "region 3" is the same region in a sentence, a finding and a picture.
+"""The numbers of regions: "region 3" is the same region in all sentences, findings and pictures.
 
-A region has the number of its first begin. In a module without a past, that is the number that
-PartitionGraph gives the region's function: TVM counts the begins of all compilers but "default".
-Begins that passes keep, keep their numbers, so a region keeps its number from stage to stage, and a
-merged region has the number of its first member.
+A region has the number of its first `compiler_begin`. In a module without earlier stages,
+PartitionGraph gives the region's function the same number: TVM counts the begins of all compilers
+but "default". Begins keep their numbers in later stages, so a region does too, and a merged region
+has the number of its first member.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 Numbers = Mapping[Expr, int]
-"""By begin: the number of the region that it opens. In a module with a past also by external
-function: the number of the region that it was."""
+"""begin -> the number of the region that it opens. In a module with earlier stages also: external
+function -> the number of its former region."""
 
 
 def region_numbers(func: Expr, known: Numbers | None = None) -> dict[Expr, int]:
     """The number of the region of each begin of a function.
 
-    known: the numbers that begins had before. A region has that of its first begin that has one.
-    Other regions get the next numbers, those of "default" after those of back ends.
+    known: the numbers of begins in earlier stages. A region gets the number of its first begin that
+    is in `known`. Other regions get the next unused numbers, first the regions of back ends, then
+    the regions of "default".
     """
     known = {} if known is None else known
     regions = RegionSet(func, _ignore)
@@ -39,7 +40,7 @@ def region_numbers(func: Expr, known: Numbers | None = None) -> dict[Expr, int]:
     new = dict(zip(in_turn, count(start), strict=False))
     numbers: dict[Expr, int] = {}
     for region, begins in opened.items():
-        assert region is not None  # every begin opens one
+        assert region is not None  # every begin opens a region
         fresh = new[regions.opened[region.id]]
         number = next((known[begin] for begin in begins if begin in known), fresh)
         numbers.update(dict.fromkeys(begins, number))
@@ -47,7 +48,8 @@ def region_numbers(func: Expr, known: Numbers | None = None) -> dict[Expr, int]:
 
 
 def module_numbers(mod: IRModule, known: Numbers | None = None) -> dict[Expr, int]:
-    """The same for all functions of a module; each is numbered by itself, as in TVM."""
+    """`region_numbers` of all functions of a module; each function is numbered separately, as in
+    TVM."""
     if isinstance(mod, UnparsedModule):
         return {}
     numbers: dict[Expr, int] = {}
@@ -59,4 +61,4 @@ def module_numbers(mod: IRModule, known: Numbers | None = None) -> dict[Expr, in
 
 
 def _ignore(kind: str, node: Expr, details: Mapping[str, Any]) -> None:
-    """Malformed annotations have numbers too."""
+    """Ignores problems of the RegionSet: malformed annotations are numbered too."""

@@ -1,7 +1,7 @@
 """The regions that annotations define: their nodes, inputs and outputs.
 
 A begin opens a region; a call, tuple or projection joins the region of its arguments, and merges
-regions when its arguments are in several; an end closes. Operands that are ends are "closed" and do
+the regions of its arguments if there are several; an end closes a region. Operands that are ends do
 not affect membership. Lets, ifs and references are never inside a region.
 
 Source: src/relay/analysis/annotated_region_set.cc of TVM 0.16, with its region numbers. Merging
@@ -28,15 +28,16 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 
-# problem(kind, node, details): see `RegionSet.problem` for the kinds.
+# Called as problem(kind, node, details); `RegionSet.problem` lists the kinds.
 OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 
 
 class Region:
     """One region. `id` numbers regions by their begins in evaluation order; a merged region keeps
-    one of the ids, as in TVM. `first`: the least id of its members, that of its first begin."""
+    one of the ids, as in TVM. `first`: the smallest id of its members, which is the id of its first
+    begin."""
 
-    # Every begin creates one, so it has to be small.
+    # Every begin creates a Region, so its memory matters.
     __slots__ = ("_inputs", "_members", "_outputs", "first", "id", "merged_into", "target")
 
     def __init__(self, number: int, begin: Call):
@@ -49,17 +50,17 @@ class Region:
 
     @property
     def nodes(self) -> set[Expr]:
-        """The nodes that belong to the region, its begins and ends included."""
+        """The nodes of the region, including its begins and ends."""
         return set(self._members)
 
     @property
     def inputs(self) -> list[Call]:
-        """The begins through which values come in."""
+        """The begins through which values enter the region."""
         return list(self._inputs)
 
     @property
     def outputs(self) -> list[Call]:
-        """The ends through which values leave."""
+        """The ends through which values leave the region."""
         return [*(self._outputs or ())]
 
     def __repr__(self) -> str:
@@ -127,7 +128,7 @@ class RegionSet:
         """The region that a node belongs to."""
         region = self._region_of.get(node)
         while region is not None and region.merged_into is not None:
-            if region.merged_into.merged_into is not None:  # path compression for the next query
+            if region.merged_into.merged_into is not None:  # path compression
                 region.merged_into = region.merged_into.merged_into
             region = region.merged_into
         return region
@@ -187,7 +188,7 @@ class RegionSet:
         self._region_of[node] = region
 
     def merge(self, source: Region, into: Region) -> None:
-        """Move everything of `source` to `into`, which keeps its id and target."""
+        """Merge region `source` into region `into`, which keeps its id and target."""
         source, into = _top(source), _top(into)
         if source is into:
             return
@@ -199,7 +200,7 @@ class RegionSet:
         into.first = min(into.first, source.first)
         into._inputs.join(source._inputs)
         into._outputs = _joined(into._outputs, source._outputs)
-        for begin in inner:  # the results of `source` are inside now
+        for begin in inner:  # the results of `source` are now inside the region
             into._inputs.remove(begin)
             producer = begin.args[0]
             if isinstance(producer, Call) and into._outputs:
@@ -239,7 +240,8 @@ def _evaluation_order(func: Expr) -> Iterator[Expr]:
     """Operands first; but lets, ifs and references come before their parts, so that membership
     never passes through them (as in TVM)."""
     seen: set[Expr] = set()
-    stack: list[Expr | None] = [func]  # None: the parts of the node below it are done
+    # None marks that the parts of the node below it on the stack are done.
+    stack: list[Expr | None] = [func]
     while stack:
         node = stack.pop()
         if node is None:

@@ -91,10 +91,10 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 def first_difference(
     lhs: Any, rhs: Any, map_free_vars: bool = False, *, constants: bool = True
 ) -> Difference | None:
-    """The first place at which two structures differ, or None.
+    """The first difference of two structures, or None.
 
-    With `constants=False` constants of one type are equal, whatever their values: for comparing
-    with a text without its metadata.
+    With `constants=False`, all constants of one type are equal: for comparison with a text without
+    metadata.
     """
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _modules(lhs, rhs, map_free_vars, constants)
@@ -115,7 +115,8 @@ def first_difference(
 
 
 def as_expression(side: Any) -> Any:
-    """A pattern as a match of one clause, so that the variables that it binds are not free."""
+    """A pattern as a match with one clause, so that the variables that the pattern binds are not
+    free."""
     if isinstance(side, Pattern):
         return Match(Tuple([]), [Clause(side, Tuple([]))])
     return side
@@ -151,7 +152,7 @@ def _type_definitions(a: IRModule, b: IRModule) -> Difference | None:
 
 
 def definition_key(data: TypeData) -> Any:
-    """The content of a type definition, with its type variables by number."""
+    """The content of a type definition, with type variables replaced by numbers."""
     numbered: dict[Type, Type] = {v: GlobalTypeVar(str(n)) for n, v in enumerate(data.type_vars)}
     constructors = (
         (c.name_hint, [replace(t, numbered) for t in c.inputs]) for c in data.constructors
@@ -160,8 +161,8 @@ def definition_key(data: TypeData) -> Any:
 
 
 class _Comparison:
-    """Both graphs are walked in parallel. A pair is assumed equal as soon as its own fields agree;
-    a difference below it is found by the rest of the walk."""
+    """Walks both graphs in parallel. A pair of nodes is assumed equal once the nodes' own fields
+    agree; the rest of the walk compares the nodes below."""
 
     def __init__(self, map_free_vars: bool, constants: bool):
         self.map_free_vars = map_free_vars
@@ -169,7 +170,8 @@ class _Comparison:
         self.to_right: dict[Expr, Expr] = {}
         self.to_left: dict[Expr, Expr] = {}
         self.type_vars: dict[Type, Type] = {}
-        self.lengths: dict[SizeName, Dim] = {}  # symbolic sizes of the left, by those of the right
+        # Symbolic size on the right -> symbolic size on the left.
+        self.lengths: dict[SizeName, Dim] = {}
 
     def run(self, lhs: Expr, rhs: Expr, root: str) -> Difference | None:
         stack: list[tuple[Expr, Expr, Any]] = [(lhs, rhs, None)]
@@ -212,7 +214,8 @@ class _Comparison:
         return check(self, a, b) if check else ""
 
     def _var(self, a: Var, b: Var) -> str:
-        # Bound ones were paired at their binder. A free one keeps its identity when it gets a type.
+        # Bound variables were paired at their binder. A free variable keeps its identity when it
+        # gets a type.
         if a.vid is b.vid or self.map_free_vars:
             return self._annotations(a, b)
         return "different free variables"
@@ -286,7 +289,7 @@ class _Comparison:
     def _attrs(self, a: Attrs | None, b: Attrs | None) -> str:
         if a == b:
             return ""
-        if a is not None and b is not None:  # variables may be values, or keys of them
+        if a is not None and b is not None:  # attribute values and their keys may contain variables
             pairs: dict[Any, Any] = dict(self.to_right)
             pairs.update({v.vid: w.vid for v, w in pairs.items() if isinstance(v, Var)})
             a = Attrs(a.schema, {k: renamed(v, pairs) for k, v in a.items()})
@@ -307,7 +310,7 @@ class _Comparison:
         return "" if same else f"type {a} against {b}"
 
     def _on_the_right(self, length: Symbolic) -> Dim:
-        """A length of the left side in the names of the right side."""
+        """A dimension of the left side, with the names of the right side."""
         taken = set(self.lengths.values())
         new = {n: _NOWHERE for n in length.names() if named(n) in taken}
         return length.replace({**new, **self.lengths})

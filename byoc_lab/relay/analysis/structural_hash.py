@@ -1,7 +1,7 @@
 """Structural hash: equal for structurally equal expressions (see `structural`).
 
-The hash is the same in every process: it does not depend on Python's own, which differs from one
-process to the next. Source: `tvm.ir.structural_hash` of TVM 0.16.
+The hash is the same in every process: it does not use Python's `hash`, which differs between
+processes. Source: `tvm.ir.structural_hash` of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from byoc_lab.relay.ir.types import GlobalTypeVar, Type, replace, with_dims
 from byoc_lab.relay.ir.visit import post_order
 
 _LENGTH = 10_007
-"""What every name of a symbolic length stands for; equal lengths are equal numbers then."""
+"""The number that replaces every symbolic name in a dimension, so that equal dimensions become
+equal numbers."""
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A number of 64 bits on which structurally equal expressions and modules agree."""
+    """A 64-bit number that is equal for structurally equal expressions and modules."""
     if isinstance(node, IRModule):
         pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
         types = sorted(v.name_hint for v in node.type_definitions)
@@ -58,7 +59,7 @@ def _expression_digest(root: Expr, map_free_vars: bool) -> bytes:
     # whose sharing does not count contribute their content instead of a position.
     place: dict[Expr, int | bytes] = {}
     bound: dict[Expr, None] = {}
-    types: dict[Type, Type] = {}  # those that functions are generic over have one name, too
+    types: dict[Type, Type] = {}  # type parameter -> the name of all type parameters
     for node in post_order(root):
         bound.update(dict.fromkeys(node.binds()))
         if isinstance(node, Function):
@@ -80,7 +81,7 @@ def _expression_digest(root: Expr, map_free_vars: bool) -> bytes:
 def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Var):
         ty = node.type_annotation
-        # Free variables are equal to themselves alone, and so have equal names.
+        # A free variable equals only itself, so its name can be hashed.
         return (ty and _type_text(ty, types)) if bound else ("free", node.name_hint)
     if isinstance(node, (GlobalVar, Op)):
         return node.name_hint if isinstance(node, GlobalVar) else node.name
@@ -90,7 +91,7 @@ def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
         return (node.complete, *(c.lhs.shape() for c in node.clauses))
     if isinstance(node, Constant):
         return node.data.content()
-    if isinstance(node, Call):  # the types given to an operator follow from its arguments
+    if isinstance(node, Call):  # an operator's type arguments follow from its arguments
         given = () if isinstance(node.op, Op) else node.type_args
         return (_content(node.attrs), *(_type_text(t, types) for t in given))
     if isinstance(node, TupleGetItem):
@@ -101,14 +102,14 @@ def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
 
 
 def _type_text(ty: Type, types: dict[Type, Type]) -> str:
-    """`ty` without what two equal types may call otherwise."""
+    """The text of `ty` without the names in which two equal types may differ."""
     plain = with_dims(ty, lambda d: d.replace(dict.fromkeys(d.names(), _LENGTH)))
     return str(replace(without_holes(plain), types))
 
 
 def _content(value: Any) -> Any:
     """The value of an attribute, or attributes, as nested tuples of numbers and strings; without
-    floats, since close ones count as equal, and without names of variables."""
+    floats, since floats that are close count as equal, and without names of variables."""
     if value is None or isinstance(value, (bool, bytes)):
         return value
     if isinstance(value, int):
@@ -128,7 +129,7 @@ def _content(value: Any) -> Any:
 
 
 class _Nameless(dict[Any, str]):
-    """Gives any variable the same name."""
+    """A mapping that gives all variables the same name."""
 
     def get(self, key: Any, default: Any = None) -> str:
         return "a variable"

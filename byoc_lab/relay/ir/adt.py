@@ -23,8 +23,8 @@ _set = object.__setattr__
 
 
 class Constructor(Expr):
-    """A constructor of a data type: called with values of types `inputs`, it returns one of
-    `belong_to`. Each constructor is one object; its type comes from the definition."""
+    """A constructor of a data type: called with values of types `inputs`, it returns a value of
+    type `belong_to`. Each constructor is one object; its type comes from the definition."""
 
     __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     name_hint: str
@@ -46,8 +46,8 @@ class Constructor(Expr):
 
 
 def first_tag(type_name: str) -> int:
-    """The tag of a data type's first constructor: an int32 whose top byte is the low byte of a
-    hash of the type's name, and whose other bytes count the constructors.
+    """The tag of a data type's first constructor: an int32 whose top byte is the low byte of a hash
+    of the type's name, and whose other bytes number the constructors.
 
     Source: `IRModuleNode::RegisterConstructors` of TVM 0.16; the hash is C++'s `std::hash` of
     libstdc++ on 64 bits (MurmurHash64A), so that the numbers are those of TVM on Linux.

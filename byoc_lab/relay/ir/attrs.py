@@ -1,7 +1,8 @@
 """Call attributes: typed, documented, immutable records.
 
-An `AttrsType` is the schema that an operator declares (TVM: the attrs class with its type key),
-an `Attrs` one record of it. Functions, and calls of anything but an operator, have `DictAttrs`.
+An `AttrsType` is the schema that an operator declares (TVM: the attrs class with its type key), an
+`Attrs` is one record of the schema. Functions, and calls of anything but an operator, have
+`DictAttrs`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Attr:
     A default of `REQUIRED` means that TVM declares none; the printer always shows such a field.
     `may_be_none` says whether None is a valid value (`axis=None`: all axes).
     `fixed`: a dtype that determines the result, so that an evaluation in float64 does not widen it.
-    `beyond_tvm`: TVM has no such field. A record has it only with another value than the default,
-    so that texts, hashes and JSON of all other records are TVM's.
+    `beyond_tvm`: TVM has no such field. A record has the field only if its value is not the
+    default, so that texts, hashes and JSON of all other records are the same as TVM's.
     """
 
     name: str
@@ -76,7 +77,7 @@ def boolean(value: Any) -> bool:
 
 
 def string(value: Any) -> str:
-    """Text, or its bytes, which TVM treats alike."""
+    """A str; bytes are decoded, because TVM treats both alike."""
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -85,7 +86,7 @@ def string(value: Any) -> str:
 
 
 class DType(str):
-    """The name of a dtype; differs from a plain string only in that the parser reads it bare."""
+    """The name of a dtype: a string that the text format writes without quotes."""
 
 
 def dtype(value: Any) -> DType:
@@ -101,7 +102,7 @@ def dtype(value: Any) -> DType:
 
 
 def numbers(value: Any) -> tuple[float, ...]:
-    """Ints and floats, unconverted: TVM distinguishes and prints both, `[1, 0.5f]`."""
+    """A list of ints and floats, not converted: TVM distinguishes both in the text, `[1, 0.5f]`."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError
     return tuple(integer(v) if _number_kind(v) is int else number(v) for v in value)
@@ -311,8 +312,8 @@ def _in_text(value: Any) -> str:
 def same_value(a: Any, b: Any) -> bool:
     """Equality as Relay sees it: 1 is not 1.0 and not True; sequences element by element.
 
-    Source of the tolerance: `BaseValueEqual`, include/tvm/node/structural_equal.h. It exists
-    because a number that went through float32 differs from the one that a script wrote.
+    Source of the tolerance: `BaseValueEqual`, include/tvm/node/structural_equal.h. The tolerance is
+    needed because converting a number to float32 changes it.
     """
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(map(same_value, a, b))
@@ -324,12 +325,13 @@ def same_value(a: Any, b: Any) -> bool:
         return a == b or abs(a - b) < FLOAT_TOLERANCE or (a != a and b != b)
     x, y = getattr(a, "data", None), getattr(b, "data", None)
     if type(a) is type(b) and isinstance(x, NDArray) and isinstance(y, NDArray):
-        x, y = x.numpy(), y.numpy()  # constants, as the bounds of arange are
+        # Attribute values that are constants, such as the bounds of arange.
+        x, y = x.numpy(), y.numpy()
         return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
     return _number_kind(a) is _number_kind(b) and bool(a == b)
 
 
 def _number_kind(value: Any) -> type:
-    """The type of a value; int for a subclass of it, such as an enumeration, but not for bool."""
+    """The type of a value; int for subclasses of int, such as enumerations, except bool."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return int if whole else type(value)

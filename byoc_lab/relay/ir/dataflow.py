@@ -32,10 +32,11 @@ class VarId:
 
 
 class Var(Expr):
-    """A local variable: parameter, let-bound, or free. Two of one name are different.
+    """A local variable: parameter, let-bound, or free. Two variables of the same name are
+    different.
 
-    `vid` stays the same through passes that re-create the variable with a type annotation.
-    `device` is where the value shall be stored (attributes "VirtualDevice"); None when undecided.
+    `vid` stays the same through passes that re-create the variable with a type annotation. `device`
+    is the device that stores the value (attributes "VirtualDevice"); None if undecided.
     """
 
     __slots__ = ("device", "name_hint", "type_annotation", "vid")

@@ -1,4 +1,5 @@
-"""A listener to errors in programs, before they are raised: how a tool shows them its own way."""
+"""A listener for errors in programs, which is called before they are raised, so that a tool can
+show them in its own form."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ _listener: Listener | None = None
 
 
 def listen(listener: Listener | None) -> None:
-    """Call `listener(error, module)` for each error in a program; it gives the error to raise.
+    """Call `listener(error, module)` for each error in a program; it returns the error to raise.
 
-    The module is None when its text could not be read. None removes the listener.
+    The module is None if its text could not be read. Passing None removes the listener.
     """
     global _listener
     _listener = listener
@@ -23,7 +24,7 @@ def listen(listener: Listener | None) -> None:
 
 @contextmanager
 def diagnosed(mod: Any) -> Iterator[None]:
-    """Inside, something is read, or `mod` is typed: errors in it go to the listener."""
+    """A context for reading or typing a program: errors inside are passed to the listener."""
     try:
         yield
     except (ParseError, TypeInferenceError) as error:

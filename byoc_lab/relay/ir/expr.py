@@ -1,8 +1,8 @@
 """The nodes of Relay.
 
-A node is immutable; a pass that does not change a subtree keeps the object, so `a is b` answers
-"did anything change". Sharing is identity: a node that is used twice is computed once. `parts` and
-`with_parts` let every traversal (`visit.py`) treat all kinds of node alike.
+A node is immutable; a pass keeps the objects of subtrees that it does not change, so `a is b` tells
+whether anything changed. Sharing is identity: a node that is used twice is computed once. `parts`
+and `with_parts` let every traversal (`visit.py`) treat all kinds of node alike.
 
 Source: the node kinds and fields of TVM 0.16 (`tvm.relay.expr`, `tvm.relay.function`).
 """
@@ -66,8 +66,8 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
     """A constant. Without `dtype`, float64 becomes float32 and int64 int32, as in TVM; an NDArray
     (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type.
 
-    Raises ArgumentError for what are not numbers; InputError for an unknown dtype, numbers that it
-    does not hold, and masked arrays.
+    Raises ArgumentError for values that are not numbers; InputError for an unknown dtype, numbers
+    that the dtype cannot represent, and masked arrays.
     """
     if isinstance(value, NDArray):
         return Constant(value, span)

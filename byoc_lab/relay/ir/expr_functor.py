@@ -1,8 +1,8 @@
 """Visitors and mutators to subclass, with the interface of `tvm.relay.expr_functor`.
 
-Methods that a subclass overrides call `self.visit` for the operands, so they nest as deeply as the
-graph. `visit` therefore continues in a new thread, with its own stack, at regular depths: chains of
-100,000 nodes work, and the interpreter's recursion limit is not changed.
+Methods that a subclass overrides call `self.visit` for the operands, so their calls nest as deeply
+as the graph. Therefore `visit` continues in a new thread with a fresh stack each time the nesting
+reaches a limit: chains of 100,000 nodes work, without changing the interpreter's recursion limit.
 `MixedModeVisitor`, `MixedModeMutator` and `ExprRewriter` walk dataflow with an explicit stack.
 """
 
@@ -34,8 +34,8 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.visit import is_dataflow
 
-# Nested visits on one stack. A visit takes a handful of Python frames (more when a subclass's
-# methods call helpers), and the interpreter allows about a thousand.
+# The maximum number of nested visits on one stack. A visit takes about five Python frames (more if
+# a subclass's methods call helpers), and the interpreter allows about a thousand.
 _VISITS_PER_STACK = 60
 
 _METHODS: dict[type, str] = {
@@ -65,7 +65,7 @@ def on_new_stack(function: Callable[..., Any], *args: Any) -> Any:
     def run() -> None:
         try:
             outcome.append((True, context.run(function, *args)))
-        except BaseException as error:  # raised again in the waiting thread, below
+        except BaseException as error:  # raised again below, in the waiting thread
             outcome.append((False, error))
 
     thread = threading.Thread(target=run, name="relay-visit")
@@ -83,7 +83,7 @@ class ExprFunctor:
     A subclass that does not call this __init__ sets `memo_map` itself.
     """
 
-    _depth = 0  # on the class, for such subclasses
+    _depth = 0  # a class attribute, for such subclasses
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
@@ -146,7 +146,7 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Rebuilds everything; a node whose parts stay the same object stays the same object."""
+    """Rebuilds everything; a node is returned unchanged if its parts are unchanged."""
 
     def _same(self, node: Any) -> Expr:
         return node

@@ -1,10 +1,10 @@
 """`ForeignModule`: a module of another language, such as Relax, that is drawn and compared here.
 
-Its functions are mirrored as nodes of Relay: calls of its own operators, known by name alone, with
-their operands, attributes and types. What draws and compares modules sees them as it sees any;
-what runs, types or rewrites Relay does not take them. Its text is that of its own language.
+Its functions are mirrored as Relay nodes: calls of the other language's operators (known by name
+only) with their operands, attributes and types. Tools that draw and compare modules treat it like
+any module; tools that run, type or rewrite Relay reject it. Its text is in the other language.
 
-What reads a language is imported when a module of it comes (`READERS`).
+The reader of a language is imported when the first module of that language is used (`READERS`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from byoc_lab.relay.ir.node import set_field
 
 LANGUAGES = ("relax.",)
 CODE = "Code"
-"""The attribute of a function that is code of a language below operators, such as TIR; its value
-stands for what it computes, and its body is empty. It is drawn as one box where it is called."""
+"""The attribute of a function of lower-level code, such as TIR. Its value identifies the
+computation, and the body of the function is empty. Each call of the function is drawn as one
+box."""
 OPERATORS = "operators"
-"""The attribute of a call of compiled code: how many operators of the network that computes; 0 if
-that is not known."""
+"""The attribute of a call of compiled code: the number of the network's operators that the code
+computes; 0 if unknown."""
 INPUTS = "num_input"
-"""The attribute of a function that tells its inputs from its weights: how many come first."""
+"""The attribute of a function with the number of its inputs, which come before its weights."""
 
 
 class ForeignOp(Op):
-    """An operator of another language, one object per name. It is in no registry of Relay, and has
-    the operand names of Relay's operator of the same name. Made by `foreign_op`."""
+    """An operator of another language, one object per name. It is not registered in Relay; its
+    operand names are those of Relay's operator of the same name. Made by `foreign_op`."""
 
     __slots__ = ("language",)
     language: str
@@ -48,13 +49,13 @@ class ForeignOp(Op):
 
     @property
     def full_name(self) -> str:
-        """With the language: "relax.nn.conv2d"."""
+        """The name with its language: "relax.nn.conv2d"."""
         return f"{self.language}.{self.name}"
 
 
 class _Shared:
-    """A foreign operator's definition: the names of operands, the pattern and the arithmetic of
-    Relay's operator of the same name, if there is one; without a cost."""
+    """The definition of a foreign operator: operand names, fusion pattern and arithmetic of Relay's
+    operator of the same name, if there is one; no cost."""
 
     flops = None
 
@@ -67,7 +68,7 @@ class _Shared:
 
 @cache
 def foreign_op(full_name: str) -> ForeignOp:
-    """The operator of a name with its language, "relax.nn.conv2d"."""
+    """The foreign operator of a name with its language, such as "relax.nn.conv2d"."""
     language, _, name = full_name.partition(".")
     return ForeignOp(language, name)
 
@@ -81,8 +82,8 @@ def named_op(name: str) -> Op:
 class ForeignModule(IRModule):
     """A module of another language.
 
-    language: "relax". source: the module that it was read from; None for one that was saved.
-    functions, attrs: mirrored, as in any module.
+    language: "relax". source: the module that it was read from; None for a loaded one. functions,
+    attrs: as in any module.
     """
 
     language: str
@@ -102,13 +103,13 @@ class ForeignModule(IRModule):
 
     @property
     def lines(self) -> Sequence[Any]:
-        """The lines of its text (`relay.text.printer_lines.Line`, of a higher layer), each with the
-        node that it defines."""
+        """The lines of its text (objects of `relay.text.printer_lines.Line`), each with the node
+        that it defines."""
         return self._lines
 
     @property
     def findings(self) -> Sequence[Any]:
-        """What was found in it (`lab.linting.Finding`)."""
+        """The findings in this module (`lab.linting.Finding`)."""
         return self._findings
 
     def plain(self) -> ForeignModule:
@@ -134,12 +135,12 @@ def refuse_foreign(mod: Any, who: str) -> None:
 
 
 READERS: dict[str, Slot[Callable[[Any], Any]]] = {"tvm": Slot()}
-"""For each package that has a language, what reads its objects: a module as a ForeignModule, any
-other object as it is."""
+"""Package name -> a reader for objects of its language, which converts modules to ForeignModule and
+returns other objects unchanged."""
 
 
 def adopted(obj: Any) -> Any:
-    """A module of another language as a ForeignModule; everything else as it is."""
+    """A module of another language as a ForeignModule; any other value unchanged."""
     if isinstance(obj, IRModule | Expr):
         return obj
     package = type(obj).__module__.partition(".")[0]

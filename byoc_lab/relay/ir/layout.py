@@ -10,15 +10,15 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.printing import printable
 
 Axis = tuple[str, int]
-"""A letter and, for a lower case one such as the c of 16c, the length of a block (else 0)."""
+"""(letter, block size); the block size is 0 for an upper case letter, and 16 for the c of 16c."""
 
 
 class Layout:
-    """Axes in order. `Layout("NCHW16c")[4]` is "c"; two of one name are equal.
+    """Axes in order. `Layout("NCHW16c")[4]` is "c"; layouts of the same name are equal.
 
-    An upper case letter is an axis, a lower case one the place within a block of that axis; of
-    several blocks, as in "OHWI16i64o2i", the later ones are within the earlier ones. A scalar has
-    the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
+    An upper case letter is an axis, a lower case letter the position within a block of that axis;
+    blocks may be nested, as in "OHWI16i64o2i", with the outermost first. A scalar has the layout
+    `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
     """
 
     __slots__ = ("axes", "name")
@@ -39,7 +39,7 @@ class Layout:
 
     @classmethod
     def of(cls, axes: Iterable[Axis]) -> Layout:
-        """The layout of these axes, which may be part of another layout."""
+        """The layout that consists of these axes, such as a part of another layout."""
         made = object.__new__(cls)
         made.axes = tuple(axes)
         made.name = _name(made.axes)
@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def rank(self) -> int:
-        """The number of axes of a tensor in this layout, blocks not counted."""
+        """The number of axes without blocks."""
         return sum(letter.isupper() for letter, _ in self.axes)
 
     @property
@@ -65,16 +65,18 @@ class Layout:
         return next((n for n, axis in enumerate(self.axes) if axis[0] == letter), -1)
 
     def block_of(self, letter: str) -> int:
-        """The block length of an axis, nested blocks included; 0 if it is not in blocks."""
+        """The total block size of an axis, the product of nested blocks; 0 if the axis has no
+        blocks."""
         sizes = [size for name, size in self.axes if name == letter.lower()]
         return prod(sizes) if sizes else 0
 
     def last(self, count: int) -> Layout:
-        """The last `count` axes, all when there are fewer."""
+        """The last `count` axes, or all if there are fewer."""
         return Layout.of(self.axes[max(len(self.axes) - count, 0) :])
 
     def widened(self, wide: Layout) -> Layout:
-        """This layout after the axes of `wide` that it lacks: NHWC of C for NCHW16c."""
+        """This layout, preceded by the axes of `wide` that it lacks: C widened by NCHW16c is
+        NHWC."""
         mine = {letter for letter, _ in self.axes}
         missing = [a for a in wide.axes if a[0].isupper() and a[0] not in mine]
         return Layout.of([*missing, *self.axes])

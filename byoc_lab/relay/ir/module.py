@@ -26,14 +26,14 @@ Value = TypeVar("Value")
 
 
 class Map(dict[Key, Value]):
-    """A dict whose `items` can be indexed, like that of TVM's maps: `items()[0]`."""
+    """A dict whose `items` can be indexed, as in TVM's maps: `items()[0]`."""
 
     def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
         return list(super().items())
 
 
 def module_expected(taker: str, value: Any) -> str:
-    """The message of a function that was given another value in place of a module."""
+    """The error message of a function that got `value` instead of a module."""
     shown = repr(value)
     found = kind_of(value) if "\n" in shown else f"{kind_of(value)} {shown:.80}"
     return f"{taker} expects an IRModule, found {found}; {module_hint(value)}"
@@ -79,14 +79,14 @@ class IRModule(Shown):
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
-            self._put(name, func, closed=False)  # as in TVM: visible, but refused by InferType
+            self._put(name, func, closed=False)  # as in TVM: visible, but rejected by InferType
 
     @staticmethod
     def from_expr(
         expr: Expr, functions: Mapping[Any, Function] | None = None, type_defs: Any = None
     ) -> IRModule:
         """A module with `expr` as @main (or under its global_symbol); free variables of anything
-        but a Function become parameters. A name that `functions` use already gets a number."""
+        but a Function become parameters. If `functions` already use the name, it gets a number."""
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value
@@ -113,7 +113,7 @@ class IRModule(Shown):
 
     @staticmethod
     def unchecked(func: Function, name: str = "main") -> IRModule:
-        """A module of one function that may be malformed, for tools that examine it."""
+        """A module of one possibly malformed function, for tools that examine it."""
         mod = IRModule()
         mod.put_unchecked(name, func)
         return mod
@@ -127,7 +127,7 @@ class IRModule(Shown):
         return self is other
 
     def copy(self) -> IRModule:
-        """A module of the same functions, which may be changed."""
+        """A module with the same functions; changing the copy does not change this module."""
         copied = IRModule()
         copied.functions, copied._by_name = Map(self.functions), dict(self._by_name)
         copied.type_definitions, copied.attrs = Map(self.type_definitions), self.attrs
@@ -164,7 +164,7 @@ class IRModule(Shown):
         self.functions[gv] = func
 
     def rename_unchecked(self, renamed: Mapping[GlobalVar, GlobalVar]) -> None:
-        """Rename functions, also in all calls and, of external ones, their link names."""
+        """Rename functions, including all their calls and the link names of external functions."""
         memo: dict[Expr, Expr] = dict(renamed.items())
         names = {old.name_hint: new for old, new in renamed.items()}
         functions, self.functions, self._by_name = self.functions, Map(), {}
@@ -225,7 +225,7 @@ class IRModule(Shown):
             self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
-        """The module's type of that name. Raises UnknownNameError."""
+        """The module's data type of that name. Raises UnknownNameError."""
         for type_var in self.type_definitions:
             if type_var.name_hint == name:
                 return type_var
@@ -236,7 +236,7 @@ class IRModule(Shown):
         return list(self.type_definitions)
 
     def get_type(self, name: str) -> tuple[Any, ...]:
-        """The type of that name, followed by its constructors."""
+        """A list: the data type of that name, then its constructors."""
         type_var = self.get_global_type_var(name)
         return (type_var, *self.type_definitions[type_var].constructors)
 
@@ -298,7 +298,7 @@ class IRModule(Shown):
         return copied
 
     def without_attr(self, attr_key: str) -> IRModule:
-        """A copy without an attribute; the module itself when it has none of that name."""
+        """A copy without an attribute; the module itself if it does not have the attribute."""
         copied = self.copy()
         copied.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
         return copied
@@ -334,7 +334,7 @@ class IRModule(Shown):
 
 
 def check_closed(func: Function, name: str) -> None:
-    """Raise FreeVariableError when a global function would have free variables."""
+    """Raise FreeVariableError if a global function has free variables."""
     free = free_vars(func)
     if free:
         listed = ", ".join(

@@ -14,13 +14,13 @@ from byoc_lab.printing import printable
 
 @cache
 def name_of(dtype: np.dtype) -> str:
-    """The name of a dtype, which NumPy composes each time that it is asked."""
+    """The name of a dtype, cached because NumPy builds the string at each access."""
     return dtype.name
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes. Raises ArgumentError for
-    a dtype that NumPy lacks."""
+    """NumPy's dtype of a name; bfloat16 is from the package ml_dtypes. Raises ArgumentError for a
+    dtype that NumPy lacks."""
     if dtype == "bfloat16":
         import ml_dtypes  # NumPy lacks bfloat16
 
@@ -32,9 +32,10 @@ def numpy_dtype(dtype: str) -> np.dtype:
 
 
 def refuse_masked(what: str, value: Any) -> None:
-    """Raise InputError for a masked array, whose elements would be used as if none were masked."""
+    """Raise InputError for a masked array, because NumPy functions would use its masked
+    elements."""
     is_subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
-    if is_subclass and isinstance(value, np.ma.MaskedArray):  # np.ma is imported when it is named
+    if is_subclass and isinstance(value, np.ma.MaskedArray):  # accessing np.ma would import it
         raise InputError(
             f"{what}: expected an array without a mask, found a masked array of shape "
             f"{value.shape}; give array.filled(value) to replace the masked elements, or "
@@ -50,15 +51,14 @@ class NDArray:
     def __init__(self, array: Any):
         refuse_masked("a constant", array)
         data = np.asarray(array)
-        if data.flags.writeable:  # the caller may change it later
+        if data.flags.writeable:  # the caller may change the array later
             data = data.copy()
             data.flags.writeable = False
         self._array = data
         self._digest: bytes | None = None
 
     def content(self) -> tuple[str, tuple[int, ...], bytes]:
-        """The type, the shape and a digest of the bits, which is computed once: equal for equal
-        arrays."""
+        """Dtype, shape and a digest of the bits (computed once): equal for equal arrays."""
         if self._digest is None:
             self._digest = blake2b(self._array.tobytes(), digest_size=16).digest()
         return self._array.dtype.str, self._array.shape, self._digest

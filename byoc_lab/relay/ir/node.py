@@ -36,7 +36,7 @@ class Expr:
 
     @property
     def checked_type(self) -> Any:
-        """The inferred `Type`. Raises UntypedError before InferType ran."""
+        """The inferred `Type`. Raises UntypedError if InferType has not run."""
         if self._checked_type is None:
             raise UntypedError(
                 f"{self.summary()} has no type yet: run relay.transform.InferType() on its module"
@@ -49,10 +49,10 @@ class Expr:
 
     @property
     def virtual_device_(self) -> Any:
-        """The device that is to store the value, `VirtualDevice(?)` if undecided.
+        """The device that stores the value, `VirtualDevice(?)` if undecided.
 
-        Only variables and functions keep a device; TVM's other nodes have one too, but neither
-        print nor compare it.
+        Only variables and functions keep a device; TVM's other nodes have a device too, but TVM
+        neither prints nor compares it.
         """
         return getattr(self, "device", None) or attrs_type("VirtualDevice").make()
 
@@ -77,8 +77,8 @@ class Expr:
         return ()
 
     def with_type(self, ty: Type, **fields: Any) -> Any:
-        """A copy of this node of checked type `ty`, and with other `fields` (those that type
-        inference completes); the node itself when nothing changes."""
+        """A copy of this node with checked type `ty` and new values for `fields` (annotations that
+        type inference completes); the node itself if nothing changes."""
         fields["_checked_type"] = ty
         if all(getattr(self, name) == value for name, value in fields.items()):
             return self
@@ -122,8 +122,8 @@ class Expr:
         """Copies and pickles contain everything below the node, at any depth (see `pickling`)."""
         return NODE_CODE().reduce(self)
 
-    # Python's operators create calls of Relay's broadcasting ones. A plain number has no dtype, so
-    # it is refused, as in TVM.
+    # Python's operators create calls of Relay's broadcasting operators. A plain number has no
+    # dtype, so it is rejected, as in TVM.
     def __add__(self, other: Any) -> Call:
         return _operator("add", self, other)
 
@@ -191,7 +191,7 @@ def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of an operator."""
+    """The declaration of an argument of an operator."""
 
     name: str
 
@@ -201,13 +201,13 @@ class Op(Expr):
 
     __slots__ = ("_attributes", "definition", "name")
     name: str
-    definition: Any  # an OpDef, whose module imports this one
+    definition: Any  # an OpDef, whose module imports this module
     _attributes: dict[str, tuple[Any, int]]
     _registry: dict[str, Op] = {}
     elsewhere: ClassVar[dict[str, str]] = {}
-    """Operators that a module defines which nothing here imports: their names, its name."""
+    """Operator names -> the module that defines them, if no module of this package imports it."""
     unsupported: ClassVar[dict[str, str]] = {}
-    """How names of operators begin that are not supported, and what to do about them."""
+    """Prefix of unsupported operators' names -> advice."""
 
     def __init__(self, name: str, definition: Any):
         super().__init__()
@@ -293,7 +293,8 @@ class Op(Expr):
 
 
 def _shortly(part: Expr) -> str:
-    """A description of an operand of another node; chains of projections are cut short."""
+    """A description of an operand, for the description of its user; chains of projections are
+    shortened."""
     if isinstance(part, TupleGetItem):
         return "a projection"
     return "a call" if isinstance(part, Call) and not part.op_name else part.summary()
@@ -305,7 +306,7 @@ class Call(Expr):
     __slots__ = ("args", "attrs", "op", "type_args")
     op: Expr
     args: tuple[Expr, ...]
-    attrs: Any  # Attrs, or None for an operator without any
+    attrs: Any  # Attrs; None for an operator without attributes
     type_args: tuple[Type, ...]
 
     def __init__(
@@ -349,7 +350,7 @@ class Call(Expr):
 
     @property
     def op_name(self) -> str:
-        """The name of the operator that is called; "" for another callee."""
+        """The name of the called operator; "" if the callee is not an operator."""
         return self.op.name if isinstance(self.op, Op) else ""
 
 

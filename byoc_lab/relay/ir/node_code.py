@@ -1,4 +1,4 @@
-"""The functions of higher layers that methods of nodes, modules and patterns call."""
+"""Functions of higher layers that methods of nodes, modules and patterns call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Nodes, types and modules as bytes: what `pickle` and `copy.deepcopy` do with them.
+"""Serialization of nodes, types and modules, for `pickle` and `copy.deepcopy`.
 
-Python's pickle would walk into a node's operands and stop at a deep graph. Here all nodes are
-written first, operands before users, so that each finds its operands written already: sharing is
-kept, types and constants are written once, and the depth of the graph does not matter.
+Python's pickle recurses into operands and fails on deep graphs. Here all nodes are written in a
+flat sequence, operands before users: sharing is kept, types and constants are written once, and the
+depth of the graph does not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def dump(obj: Any, roots: Iterable[Expr]) -> bytes:
-    """`obj` as bytes. roots: expressions such that every node in `obj` is one or below one."""
+    """`obj` as bytes. roots: expressions that include, with the nodes below them, every node in
+    `obj`."""
     buffer = io.BytesIO()
     _Pickler(buffer, protocol=5).dump((list(post_order(*roots)), obj))
     return buffer.getvalue()
@@ -60,14 +61,16 @@ class _Pickler(pickle.Pickler):
             cls: Any = type(obj)
             fields = {name: getattr(obj, name) for name in all_slots(cls) if hasattr(obj, name)}
             return _node, (cls, fields)
-        if isinstance(obj, Type):  # made by its class, since a hash may be that of an object
+        # Recreated by its class, since hashes may depend on object identity.
+        if isinstance(obj, Type):
             kind: Any = type(obj)
             return _type, (kind, {name: getattr(obj, name) for name in kind.__slots__})
         if isinstance(obj, ForeignModule):
             return _module, (ForeignModule, vars(obj.plain()))
         if isinstance(obj, IRModule):
             return _module, (type(obj), vars(obj))
-        if isinstance(obj, Exception):  # its class may take other arguments than it keeps
+        # The class's constructor may take other arguments than the stored fields.
+        if isinstance(obj, Exception):
             return _error, (type(obj), obj.args, vars(obj))
         return NotImplemented
 

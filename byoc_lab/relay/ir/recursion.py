@@ -15,7 +15,8 @@ RecursiveRule = Generator["RecursiveRule", Any, Any]
 def run(
     rule: RecursiveRule, max_waiting: int | None = None, too_many: Callable[[], Any] | None = None
 ) -> Any:
-    """The result of a rule. `too_many` is called, to raise, when `max_waiting` rules wait."""
+    """The result of a rule. `too_many`, which must raise an error, is called when `max_waiting`
+    rules wait."""
     waiting, result = [rule], None
     while waiting:
         try:

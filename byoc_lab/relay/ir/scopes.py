@@ -20,7 +20,7 @@ from byoc_lab.relay.ir.types import Type
 class Function(Expr, Shown):
     """`fn (params) -> ret_type { body }`; an inner one may use variables of outer scopes.
 
-    `device` is where the result shall be stored (attributes "VirtualDevice"); None when undecided.
+    `device` is the device that stores the result (attributes "VirtualDevice"); None if undecided.
     """
 
     __slots__ = ("attrs", "body", "device", "params", "ret_type", "type_params")
@@ -94,9 +94,9 @@ class Function(Expr, Shown):
 
 
 class Let(Expr):
-    """`let var = value; body`. Recursive only when `value` is a Function.
+    """`let var = value; body`. Recursive only if `value` is a Function.
 
-    In `parts` the value comes before the variable, as in the order of evaluation.
+    In `parts`, the value comes before the variable, as in evaluation.
     """
 
     __slots__ = ("body", "value", "var")
@@ -187,7 +187,7 @@ class RefRead(Expr):
 
 
 class RefWrite(Expr):
-    """`ref_write(ref, value)`; its own value is the empty tuple."""
+    """`ref_write(ref, value)`; its result is the empty tuple."""
 
     __slots__ = ("ref", "value")
     ref: Expr

@@ -17,7 +17,8 @@ from byoc_lab.relay.ir.span import SourceName, Span
 
 _BEFORE_LINE = re.compile(r"\A|\n")
 _set = object.__setattr__
-_OFFSET = 30  # bits of an offset: a number of 60 bits takes no more memory than one of 31
+# Bits of an offset: in Python, a 60-bit number takes no more memory than a 31-bit number.
+_OFFSET = 30
 _LAST = (1 << _OFFSET) - 1
 
 
@@ -71,7 +72,7 @@ class Source:
 
 
 class TextSpan(Span):
-    """A span as two offsets, in one number. Lines are counted when asked for, which is rare."""
+    """A span stored as two offsets in one number. Lines are counted on demand, which is rare."""
 
     __slots__ = ()
 

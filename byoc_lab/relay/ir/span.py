@@ -13,7 +13,7 @@ from byoc_lab.printing import printable
 
 
 class SourceName(str):
-    """The name of a text: a string whose `.name` is itself, as in TVM."""
+    """The name of a text: a string whose `.name` is the string itself, as in TVM."""
 
     __slots__ = ()
 
@@ -28,13 +28,14 @@ _set = object.__setattr__
 class Span:
     """The place of a node in a text; lines and columns count from 1, the end is exclusive.
 
-    Line 0: the node was not read but imported, and `source_name` names the node of the model.
+    Line 0: the node was not read from text but imported, and `source_name` is the name of the
+    model's node.
     """
 
-    # Every node has a span: two fields take a third of the memory that one for each number would.
+    # Every node has a span: two fields take a third of the memory of one field per number.
     __slots__ = ("_source", "_where")
-    _source: Any  # here a name or None; in a TextSpan the text
-    _where: Any  # here four numbers; in a TextSpan also two offsets in one number
+    _source: Any  # in this class a name or None; in a TextSpan the text
+    _where: Any  # in this class four numbers; in a TextSpan possibly two offsets in one number
 
     def __init__(
         self,
@@ -109,10 +110,10 @@ class Span:
 
 
 class SequentialSpan(Span):
-    """The source locations of all nodes that a pass merged into one; as a single location, the
-    first.
+    """The source locations of all nodes that a pass merged into one; used as a single location, it
+    is the first of them.
 
-    A sequence among `spans` is taken apart. Raises InputError when there are none.
+    A sequence among `spans` is flattened. Raises InputError if `spans` is empty.
     """
 
     __slots__ = ("spans",)

@@ -35,7 +35,7 @@ class TypeKind(IntEnum):
 class Type:
     """Base of all types. `==` and `hash` compare content (type variables and holes: identity).
 
-    `has_holes`: it contains an IncompleteType; `has_symbols`: it contains a symbolic length.
+    `has_holes`: it contains an IncompleteType; `has_symbols`: it contains a symbolic dimension.
     """
 
     __slots__ = ("_depth", "_hash", "_key", "_size", "has_holes", "has_symbols")
@@ -89,14 +89,14 @@ class Type:
         return NODE_CODE().reduce(self)
 
 
-# Short names and what TVM reads them as.
+# Short names of dtypes, and the dtypes that TVM reads them as.
 SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?", re.ASCII)
 _COMMON_DTYPES = [
     *("float32", "float16", "bfloat16", "float64"),
     *("int8", "uint8", "int32", "int64", "bool"),
 ]
-# "" for the dtype of the data, registered custom types, and types of later versions.
+# Also accepted: "" (the dtype of the data), registered custom types, and types of later versions.
 _OTHER_DTYPE = re.compile(r"(void)?|custom\[.*|e\dm\d_float8", re.ASCII)
 
 
@@ -120,7 +120,7 @@ class TensorType(Type):
     """A tensor of `shape` and `dtype` ("float32", ...); shape () is a scalar.
 
     A dimension is an int, `Any` or `Symbolic` (see `dims`). The ints are `IntImm`s, for scripts
-    that read their `value`. A variable of apache-tvm, `te.var("n")`, becomes a symbolic length.
+    that read their `value`. A variable of apache-tvm, `te.var("n")`, becomes a symbolic dimension.
     """
 
     __slots__ = ("dtype", "shape")
@@ -140,8 +140,8 @@ class TensorType(Type):
     @classmethod
     @lru_cache(maxsize=1 << 12)
     def _shared(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
-        """A module has thousands of nodes and few types: one object for equal types saves memory
-        and makes comparisons fast."""
+        """Return one shared object for equal types: a module has thousands of nodes and few types,
+        so this saves memory and makes comparisons fast."""
         return cls._create(dims, dtype)
 
     @classmethod
@@ -216,8 +216,8 @@ class FuncType(Type):
         object.__setattr__(self, "type_constraints", tuple(type_constraints or ()))
         parts = (*self.arg_types, ret_type, *self.type_constraints)
         depth = 1 + max(p._depth for p in parts)
-        # Equal up to the names of type parameters: the key has numbers and the depth, which
-        # distinguish the parameters of nested function types.
+        # Function types are equal up to the names of type parameters: in the key, a type parameter
+        # is its number and its nesting depth.
         numbered: dict[Type, Type] = {
             p: GlobalTypeVar(f"{n} of {depth}") for n, p in enumerate(self.type_params)
         }
@@ -330,9 +330,9 @@ class TypeConstraint(Type):
 
 
 class TypeRelation(TypeConstraint):
-    """`func` holds between `args`: `num_inputs` inputs, then the results.
+    """States that relation `func` holds between `args`: `num_inputs` inputs, then the results.
 
-    Only a record, as in TVM's function types: inference uses the relations of the operators.
+    Only stored, as in TVM's function types; inference uses the relations of the operators.
     """
 
     __slots__ = ("args", "attrs", "func", "num_inputs")
@@ -399,7 +399,7 @@ def replace(ty: Type, types: dict[Type, Type]) -> Type:
 
 
 def with_dims(ty: Type, change: Callable[[Symbolic], Dim]) -> Type:
-    """`ty` with `change` applied to every symbolic length."""
+    """`ty` with `change` applied to every symbolic dimension."""
     if not ty.has_symbols:
         return ty
     if isinstance(ty, TensorType):

@@ -15,11 +15,11 @@ _UNKNOWN = frozenset(
 class UnparsedModule(IRModule):
     """A module as text that does not parse: of another dialect, of a newer TVM, or damaged.
 
-    It prints and compares as text. Whatever needs its functions raises UnparsedModuleError, which
-    says why they are unknown.
+    It prints and compares as text. Accessing its functions raises UnparsedModuleError, which states
+    why they are unknown.
 
-    text: as it was found, "" where the module could not even be printed. reason: why it has no
-    functions, in words.
+    text: the original text, "" if the module could not even be printed. reason: why its functions
+    are unknown.
     """
 
     def __init__(self, text: str, reason: str):

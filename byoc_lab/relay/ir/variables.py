@@ -42,7 +42,7 @@ def outside_in(root: Expr) -> Iterator[Expr]:
 
 def all_vars(expr: Expr) -> list[Var]:
     """Every variable in `expr`, in the order of first occurrence; the variable of a let comes
-    before those in its value."""
+    before the variables in its value."""
     met: dict[Expr, None] = {}
     stack = [expr]
     while stack:
@@ -60,7 +60,7 @@ def free_vars(expr: Expr) -> list[Var]:
 
 
 def free_among(nodes: Iterable[Expr]) -> list[Var]:
-    """`free_vars` of an expression given by all its nodes, operands first."""
+    """`free_vars` of an expression. nodes: all its nodes, operands first."""
     used: list[Var] = []
     bound: set[Expr] = set()
     for node in nodes:
@@ -88,7 +88,7 @@ def check_well_formed(expr: Expr) -> None:
 
 @dataclass(frozen=True)
 class ScopeFault:
-    """A variable that violates a rule of scopes: how, and what to do."""
+    """A variable that violates a rule of scopes: how it does, and what to do."""
 
     variable: Var
     how: str
@@ -103,8 +103,8 @@ class ScopeFault:
 class Scopes:
     """The nodes of an expression except variables, its free variables, and violated rules.
 
-    in_own_value: uses of variables in the value of their let, which is not a function literal.
-        As in TVM, such an expression is well-formed, and type inference refuses it.
+    in_own_value: uses of a let variable in the value of its own let, if that is not a function
+    literal. As in TVM, such an expression is well-formed, but type inference rejects it.
     """
 
     nodes: set[Expr] = field(default_factory=set)
@@ -116,9 +116,9 @@ class Scopes:
 def walk_scopes(expr: Expr) -> Scopes:
     """The scopes of an expression, with every fault of `check_well_formed`."""
     found = Scopes()
-    inside: set[Var] = set()  # bound at the current position
+    inside: set[Var] = set()  # variables bound at the current position
     bound: set[Var] = set()
-    unbound: set[Var] = set()  # the current position is in the value of their let
+    unbound: set[Var] = set()  # variables of the lets whose value contains the current position
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
@@ -147,7 +147,7 @@ def walk_scopes(expr: Expr) -> Scopes:
 
 
 def _bound_again(binds: Iterable[Var], bound: set[Var], free: set[Var]) -> Iterator[ScopeFault]:
-    """Add the variables of a binder to `bound`; those that were bound or used before are faults."""
+    """Add the variables of a binder to `bound`; variables bound or used before are faults."""
     for v in binds:
         if v in bound or v in free:
             often = "more than once" if v in bound else "and also used outside of its scope"
@@ -165,7 +165,8 @@ class _Scope:
 
 
 def _with_scopes(node: Expr) -> list[Expr | _Scope]:
-    """The parts of a node, with the limits of scopes in place of the variables that it binds."""
+    """The parts of a node, with begin and end marks of scopes instead of the variables that it
+    binds."""
     if isinstance(node, Match):
         below: list[Expr | _Scope] = [node.data]
         for clause in node.clauses:

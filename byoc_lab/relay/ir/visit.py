@@ -1,4 +1,4 @@
-"""Walking and rebuilding a graph without recursion: depth is bounded by memory, not by a stack.
+"""Walking and rebuilding a graph without recursion: depth is limited by memory, not by a stack.
 
 Every pass and analysis uses these functions. The order is Relay's: callee, arguments left to right,
 then the call itself; each node once.
@@ -21,11 +21,11 @@ Enter = Callable[[Expr], bool]
 def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
     """Every node below `roots`, operands first, each once.
 
-    A node for which `enter` is false is yielded, but nothing below it is visited.
+    If `enter` is false for a node, the node is yielded, but nothing below it is visited.
     """
     seen: set[Expr] = set()
-    # A node is pushed again, with None on top of it, below its parts, so that it is yielded after
-    # them. Plain nodes rather than pairs, because everything else uses this loop.
+    # A node is pushed again below its parts, with None on top of it, so that it is yielded after
+    # them. The stack has plain nodes instead of pairs for speed: everything else uses this loop.
     stack: list[Expr | None] = [*reversed(roots)]
     while stack:
         node = stack.pop()
@@ -49,8 +49,8 @@ def rebuild(
 ) -> Any:
     """`root` with `rewrite(pre, post)` applied to every node, operands first.
 
-    `pre` is the node as it was, `post` the same node with rewritten parts, identical to
-    `pre` when none of them changed. `memo` (pre -> result) may contain initial results.
+    `pre` is the original node, `post` the node with rewritten parts, identical to `pre` if no part
+    changed. `memo` (pre -> result) may contain initial results.
     """
     memo = {} if memo is None else memo
     for node in post_order_new(root, memo, enter):
@@ -76,7 +76,7 @@ def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None
 
 
 def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
-    """`node` with each part replaced by `memo[part]`; the node itself when no part changed."""
+    """`node` with each part replaced by `memo[part]`; the node itself if no part changed."""
     parts = node.parts()
     new = [memo[p] for p in parts]
     if all(map(is_, parts, new)):
@@ -102,7 +102,7 @@ def applied(call: Call, memo: dict[Expr, Expr] | None = None) -> Expr:
 
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:
-    """For each node below `root` its users, once per edge; the root has none."""
+    """For each node below `root`, its users, one entry per edge; the root has no users."""
     found: dict[Expr, list[Expr]] = {}
     for node in post_order(root):
         found.setdefault(node, [])
@@ -112,7 +112,7 @@ def users(root: Expr) -> dict[Expr, list[Expr]]:
 
 
 def is_dataflow(node: Expr) -> bool:
-    """Whether a node is plain dataflow: all its parts are evaluated when it is."""
+    """Whether a node is plain dataflow: evaluating it evaluates all its parts."""
     return isinstance(node, (Call, Tuple, TupleGetItem))
 
 

@@ -26,7 +26,7 @@ IN_COMPAT = frozenset({
     "vision.regular_non_max_suppression", "vision.yolo_reorg",
 })  # fmt: skip
 Op.elsewhere.update(dict.fromkeys(IN_COMPAT, "byoc_lab.compat"))
-# The beginnings of names that TVM's lowering makes; the texts end error messages.
+# Prefixes of operators that TVM's lowering creates, with the ends of error messages.
 _LOWERED = "TVM's lowering makes it; give the module as it was before relay.build or vm.compile"
 Op.unsupported.update(dict.fromkeys(("call_lowered", "memory.", "vm."), _LOWERED))
 
@@ -64,8 +64,8 @@ def register_convert_op_layout(op_name: str, convert_layout: object = None, leve
 def register_mixed_precision_conversion(op_name: str, func: object = None, level: int = 10):
     """Register the dtypes that the pass ToMixedPrecision gives an operator; see that pass.
 
-    The function maps a call and the narrow dtype to a colour, the dtype to compute in and the dtype
-    of the result.
+    The function maps a call and the narrow dtype to a category (TVM: colour), the dtype to compute
+    in and the dtype of the result.
     """
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
 
@@ -78,7 +78,8 @@ def register_fake_quantization_to_integer(op_name: str, func: object = None, lev
 def register_optional_fake_quantization_to_integer(
     op_name: str, func: object = None, level: int = 10
 ):
-    """The same, for operators that the pass rewrites only if named in `optional_qnn_ops`."""
+    """Register how the pass FakeQuantizationToInteger rewrites an operator if `optional_qnn_ops`
+    lists it; see that pass."""
     return register_op_attr(op_name, "FTVMOptionalFakeQuantizationToInteger", func, level)
 
 

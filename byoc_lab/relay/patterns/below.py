@@ -22,14 +22,17 @@ from byoc_lab.relay.patterns.patterns import (
 
 T = TypeVar("T")
 USERS = (CallPattern, TuplePattern, TupleGetItemPattern)
-"""Patterns of what has operands."""
+"""The kinds of patterns whose expressions have operands."""
 MAX_DEPTH = 60
-"""Levels of a pattern that are walked; one that is redirected to itself has no end."""
+"""The maximum depth of a walk over a pattern; a pattern that is redirected to itself has infinite
+depth."""
 
 
 def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
-    """A function of a pattern, computed once for each pattern as long as that exists."""
-    results: dict[int, tuple[ref[DFPattern], T]] = {}  # by id: quicker than a WeakKeyDictionary
+    """A decorator for a function of a pattern: the result is cached as long as the pattern
+    exists."""
+    # By id, which is faster than a WeakKeyDictionary.
+    results: dict[int, tuple[ref[DFPattern], T]] = {}
 
     @wraps(function)
     def remembering(pattern: DFPattern) -> T:
@@ -42,7 +45,7 @@ def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
 
 
 def alternatives(pattern: DFPattern) -> Iterator[DFPattern]:
-    """The parts of a pattern that apply to the same expression and have no such part below."""
+    """The innermost parts of a pattern that apply to the same expression as the pattern."""
     todo, seen = [pattern], {pattern}
     while todo:
         part = todo.pop()
@@ -55,7 +58,7 @@ def alternatives(pattern: DFPattern) -> Iterator[DFPattern]:
 
 @remembered
 def root_operators(pattern: DFPattern) -> frozenset[str] | None:
-    """The operators that a call matching `pattern` can call; None for no restriction."""
+    """The operators that a call matching `pattern` can call; None if any."""
     found: set[str] = set()
     todo, seen = [pattern], {pattern}
     while todo:
@@ -71,7 +74,7 @@ def root_operators(pattern: DFPattern) -> frozenset[str] | None:
 
 
 def _only_operators(pattern: DFPattern) -> frozenset[str] | None:
-    """The operators that a pattern of a call accepts, if it accepts nothing else."""
+    """The operators that a pattern for a callee accepts; None if it also accepts other callees."""
     below = post_order_patterns(pattern.op) if isinstance(pattern, CallPattern) else []
     leaves = [p for p in below if not p.children()]
     if all(isinstance(p, ExprPattern) and isinstance(p.expr, Op) for p in leaves):
@@ -81,8 +84,8 @@ def _only_operators(pattern: DFPattern) -> frozenset[str] | None:
 
 @remembered
 def called_operators(pattern: DFPattern) -> frozenset[str] | None:
-    """The names of the operators that a pattern of a call accepts as the callee, alternatives and
-    conditions included: empty for a call of something else, None for any operator."""
+    """The names of the operators that a call pattern accepts as callee, including alternatives and
+    conditions: empty if it accepts only other callees, None if it accepts any operator."""
     if not isinstance(pattern, CallPattern):
         return frozenset()
     found: set[str] = set()
@@ -155,7 +158,8 @@ def depth_of(pattern: DFPattern) -> int:
 
 @remembered
 def levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
-    """For each part of a pattern, the fewest levels of users between it and the whole."""
+    """For each part of a pattern, its smallest distance from the pattern's root, in levels of
+    users."""
     levels: dict[DFPattern, int] = {}
     for p in reversed(post_order_patterns(pattern)):
         own = levels.setdefault(p, 0)
@@ -169,7 +173,7 @@ def levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
 def size_of(pattern: DFPattern) -> int:
     """The size of a pattern: the number of its operators, constants, variables and conditions.
 
-    Of alternatives the smaller one counts.
+    For alternatives, it is the size of the smaller one.
     """
     size: dict[DFPattern, int] = {}
     for p in post_order_patterns(pattern):

@@ -27,7 +27,7 @@ from byoc_lab.relay.patterns.patterns import (
 from byoc_lab.relay.patterns.text import short_text
 
 NAMES = re.compile(r"[\w.]+((, | or )[\w.]+)*")
-"""A list of names of operators, in words."""
+"""Matches a list of operator names in words."""
 
 
 @remembered
@@ -75,7 +75,8 @@ def expectation(pattern: DFPattern) -> str:
 
 
 def _expression(wanted: Expr) -> str:
-    """An expression that a pattern has as such: of a constant, also the values count."""
+    """The description of an expression that a pattern contains literally; for a constant, also its
+    values must match."""
     if not isinstance(wanted, Constant):
         return describe(wanted)
     if wanted.data.shape:
@@ -84,7 +85,8 @@ def _expression(wanted: Expr) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Such as "nn.conv1d, nn.conv2d or nn.dense"; each of them may be such a list of names."""
+    """Alternatives in words, such as "nn.conv1d, nn.conv2d or nn.dense"; each of them may itself be
+    such a list."""
     parts = (re.split(", | or ", w) if NAMES.fullmatch(w) else [w] for w in words)
     different = list(dict.fromkeys(w for part in parts for w in part))
     if len(different) < 2:
@@ -93,7 +95,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def callee_in_words(pattern: CallPattern) -> str:
-    """The operators that a pattern of a call accepts, such as "add or nn.bias_add"."""
+    """The operators that a call pattern accepts, such as "add or nn.bias_add"."""
     names = called_operators(pattern)
     if names is None:
         return "a call of any operator"

@@ -12,7 +12,7 @@ from byoc_lab.relay.patterns.patterns import DFPattern, Matching
 
 
 class AndPattern(DFPattern):
-    """Both patterns, for one expression."""
+    """Matches an expression that both patterns match."""
 
     def __init__(self, left: DFPattern, right: DFPattern):
         self.left, self.right = left, right
@@ -27,7 +27,7 @@ class AndPattern(DFPattern):
 
 
 class NotPattern(DFPattern):
-    """Anything but what a pattern matches."""
+    """Matches an expression that a pattern does not match."""
 
     def __init__(self, reject: DFPattern):
         self.reject = reject
@@ -40,7 +40,8 @@ class NotPattern(DFPattern):
 
 
 class ForeignPattern(DFPattern):
-    """Any other pattern, which matches no expression of Relay. words: what it matches."""
+    """A pattern of another language that matches no Relay expression. words: a description of its
+    matches."""
 
     def __init__(self, words: str, children: Sequence[DFPattern] = ()):
         self.words, self._children = words, tuple(children)

@@ -1,13 +1,13 @@
 """Finding the matches of a pattern in a whole graph, and moving each into a function.
 
-Candidates are tried from the end of the graph backwards, and the first to match claims its nodes.
-A match is refused when a node inside it is claimed already, or has a user outside whose result does
-not flow back into the match. Inputs of a pattern are not part of a match, so a pattern that is only
+Candidates are tried from the end of the graph backwards, and the first match claims its nodes. A
+match is rejected if one of its nodes is already claimed, or has a user outside the match whose
+result does not flow back into the match. Inputs are not part of a match, so a pattern that is only
 a wildcard or a variable moves nothing (except operators and functions).
 
-Only calls of the operators that a match can end with are candidates (`root_operators`), and users
-outside are looked up in the dominator tree of the graph, so that the cost is that of the match of
-each candidate, beside one walk over the graph.
+For speed, only calls of operators that can be the root of a match are candidates
+(`root_operators`), and users outside are checked in the dominator tree of the graph. So the cost is
+one walk over the graph, and one match per candidate.
 
 Source: `PatternGrouper` and `PatternPartitioner` of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
@@ -49,8 +49,8 @@ from byoc_lab.relay.patterns.patterns import (
 class Group:
     """One match: its root, its inputs, and the function it becomes.
 
-    nodes: all nodes in the function; body: those that no other match may contain. copied: for each
-    input its parameter, and for each node its copy in the function.
+    nodes: all nodes in the function. body: the nodes that no other match may contain. copied: input
+    -> its parameter; node -> its copy in the function.
     """
 
     root: Expr
@@ -63,7 +63,7 @@ class Group:
 
 
 def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
-    """The matches of `pattern`, the last one in the graph first."""
+    """The matches of `pattern`, from the end of the graph to its beginning."""
     groups: list[Group] = []
     claimed: set[Expr] = set()
     moved: set[Expr] = set()
@@ -75,7 +75,7 @@ def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
         if taken is None:
             continue
         group = _extract(pattern, root, taken, attempts)
-        attempts += 1  # a refused match has a number too
+        attempts += 1  # a rejected match has a number too
         if group.nodes and _may_be_moved(group, graph, claimed):
             claimed |= group.body
             moved.update(group.nodes)
@@ -84,7 +84,7 @@ def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
 
 
 def group_at(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> Group | None:
-    """The match that ends with `root`, whether or not it may be moved; None without a match."""
+    """The match with root `root`, even if it must not be moved; None without a match."""
     taken = find_match(pattern, root, graph)
     return None if taken is None else _extract(pattern, root, taken, 0)
 
@@ -157,7 +157,7 @@ def _inputs(pattern: DFPattern, taken: Taken) -> list[Expr]:
 
 
 def _leaves(pattern: DFPattern, expr: Expr) -> Sequence[Expr]:
-    """The expressions that `pattern` itself matched, not its sub-patterns."""
+    """The expressions that `pattern` matched without its sub-patterns."""
     if isinstance(pattern, TuplePattern) and pattern.fields is None:
         return expr.parts()
     if isinstance(pattern, CallPattern) and pattern.args is None and isinstance(expr, Call):
@@ -166,7 +166,7 @@ def _leaves(pattern: DFPattern, expr: Expr) -> Sequence[Expr]:
 
 
 def _embedded_constants(pattern: DFPattern, taken: Taken) -> set[Expr]:
-    """Constants that the pattern matches as constants stay inside the function."""
+    """Constants that constant patterns matched; they are put into the function."""
     found: set[Expr] = set()
     todo = [pattern]
     seen: set[DFPattern] = set()

@@ -1,4 +1,4 @@
-"""Patterns that no expression can match, found by the definitions of the operators they name."""
+"""Finds patterns that no expression can match, with the definitions of the operators in them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from byoc_lab.relay.patterns.patterns import (
 
 
 def why_impossible(pattern: DFPattern) -> str:
-    """Why no module can have a match of a pattern; empty if one may."""
+    """The reason why no expression can match a pattern; empty if an expression may."""
     why: dict[DFPattern, str] = {}
     for part in post_order_patterns(pattern):
         below = [why.get(c, "") for c in part.children()]
-        if isinstance(part, AltPattern):  # one alternative is enough
+        if isinstance(part, AltPattern):  # one possible alternative is enough
             why[part] = below[0] if all(below) else ""
         else:
             why[part] = next(filter(None, below), "") or _why(part)
@@ -26,7 +26,7 @@ def why_impossible(pattern: DFPattern) -> str:
 
 
 def _why(part: DFPattern) -> str:
-    """The reason that no call fits a pattern by itself, for any operands."""
+    """The reason why no call can match a pattern, whatever its operands are."""
     op = _operator(part)
     if op is None:
         return ""
@@ -44,7 +44,7 @@ def _why(part: DFPattern) -> str:
 
 
 def _operator(part: DFPattern) -> Op | None:
-    """The operator that a pattern of a call asks for."""
+    """The operator that a call pattern requires."""
     call = part.pattern if isinstance(part, AttrPattern) else part
     if not isinstance(call, CallPattern):
         return None

@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class IndexedGraph:
-    """An indexed expression. Everything is computed on first use."""
+    """An indexed expression. All properties are computed on first use."""
 
     def __init__(self, root: Expr):
         self.root = root
@@ -38,7 +38,7 @@ class IndexedGraph:
 
     @cached_property
     def partitioned(self) -> set[Expr]:
-        """Functions of an earlier partition, and everything inside them."""
+        """Functions created by earlier partitions, and all nodes inside them."""
         inside: set[Expr] = set()
         for node in self.nodes:
             if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
@@ -66,9 +66,9 @@ class IndexedGraph:
     def off_path(
         self, root: Expr, is_parent: Callable[[Expr], bool], is_on_path: Callable[[Expr], bool]
     ) -> tuple[Expr, Expr | None] | None:
-        """The first value that `root` is computed from which is neither on the path to parents nor
-        a parent, with its user on the path; a value without inputs at which the path ends, with
-        None; None if all paths lead to parents."""
+        """The first value on which `root` depends that is neither on the path nor a parent, with
+        its user on the path. If the path ends at a value without inputs: that value, with None.
+        None if all paths lead to parents."""
         todo, walked = [root], {root}
         while todo:
             node = todo.pop()
@@ -91,11 +91,12 @@ class IndexedGraph:
 
     @cached_property
     def _below(self) -> dict[Expr, _Span]:
-        """For each node, those that it dominates, as a range of a walk over the dominator tree."""
+        """For each node, the nodes that it dominates, as a range of positions in a traversal of the
+        dominator tree."""
         tree = DominatorTree()
         children: dict[Expr | None, list[Expr]] = {None: []}
         for node in reversed(self.nodes):
-            # An output without a position yet: the recursive use in a let.
+            # An output without a position yet is a recursive use in a let.
             above = tree.common([o for o in self.outputs[node] if o in tree])
             tree.add(node, above)
             children[node] = []
@@ -115,7 +116,7 @@ class IndexedGraph:
 
 
 class _Span:
-    """The nodes whose number is in a range."""
+    """The set of nodes whose number is in a range."""
 
     __slots__ = ("end", "number", "start")
 
@@ -129,8 +130,8 @@ class _Span:
 class DominatorTree:
     """A tree that grows at its leaves and finds common ancestors in logarithmic time.
 
-    None is the root. Each node has its parent and one more distant ancestor; these jumps are
-    chosen so that any ancestor is reached in O(log n) of them (Myers, "An applicative
+    None is the root. Each node stores its parent and one more distant ancestor (a jump); the jumps
+    are chosen so that any ancestor is reached in O(log n) steps (Myers, "An applicative
     random-access stack", 1983).
     """
 
@@ -163,7 +164,7 @@ class DominatorTree:
             a, b = b, a
         while depth[a] > depth[b]:
             a = jump[a] if depth[jump[a]] >= depth[b] else parent[a]
-        while a is not b:  # at equal depth, where jumps have equal length
+        while a is not b:  # nodes at equal depth have jumps of equal length
             a, b = (jump[a], jump[b]) if jump[a] is not jump[b] else (parent[a], parent[b])
         return a
 

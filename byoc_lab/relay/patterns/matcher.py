@@ -1,14 +1,14 @@
 """Matching: whether an expression matches a pattern, and what each sub-pattern matched.
 
-Pattern and expression are walked together, from their roots to the operands: each kind of pattern
-compares what it is about in `fits`, and gives the operands of the expression to the patterns of the
-operands. `Matcher.taken` keeps what each pattern matched, so that a pattern that occurs twice
-matches one expression only. If a mismatch ends an alternative (the other order of operands, the
-other side of `|`), what it kept is removed before the next one is tried. The first alternative that
-fits is final: a mismatch elsewhere in the pattern does not lead back to the others.
+Pattern and expression are walked together, from their roots to the operands: method `fits` of each
+kind of pattern compares its own condition, and matches its sub-patterns with the operands of the
+expression. `Matcher.taken` records the match of each pattern, so that a pattern used twice matches
+only one expression. If an alternative (an order of operands, a side of `|`) fails, its records are
+removed before the next alternative is tried. The first alternative that matches is final: there is
+no backtracking to others if another part of the pattern fails.
 
-A match takes time in proportion to the size of the pattern; each of the commutative operators and
-alternatives that are nested in each other may double it. A dominator also walks its path once.
+The time of a match is proportional to the size of the pattern; each level of nested commutative
+operators and alternatives may double it. A dominator also walks its path once.
 
 Source: the matching algorithm of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
@@ -25,7 +25,7 @@ from byoc_lab.relay.patterns.patterns import CallPattern, DFPattern, DominatorPa
 from byoc_lab.relay.typing.infer import infer_expr
 
 COMMUTATIVE = ("add", "multiply")
-"""The operators whose operands TVM's matchers, of Relay and of Relax, try in both orders."""
+"""The operators whose operands TVM's matchers (for Relay and Relax) try in both orders."""
 
 Taken = dict[DFPattern, list[Expr]]
 
@@ -35,8 +35,8 @@ def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | N
     `graph`; None if it does not.
 
     A sub-pattern matches one expression; on the path of a dominator pattern it may match several.
-    Raises PassError when the match is nested too deeply: a pattern that was redirected to itself
-    may follow a chain for some hundred nodes, not for thousands.
+    Raises PassError if the match is nested too deeply: a pattern that is redirected to itself can
+    match chains of some hundred nodes, not of thousands.
     """
     matcher = Matcher(graph)
     try:
@@ -60,7 +60,8 @@ class Matcher:
         self.graph = graph
         self.taken: Taken = {}
         self._order: list[DFPattern] = []
-        self._bound = True  # whether a sub-pattern that matched before must match the same again
+        # Whether a sub-pattern must match the same expression each time it is used.
+        self._bound = True
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool:
         """Whether `expr` matches; a pattern that matched before must match the same expression."""
@@ -96,7 +97,8 @@ class Matcher:
         one node that matches the parent."""
         if not self.match(pattern.child, expr) or not self._match_path(pattern, expr):
             return False
-        # `match` has bound the parent to one node; it must not be used past `expr` either.
+        # `match` has bound the parent to one node, which must not be used outside the paths to
+        # `expr`.
         parent = self.taken[pattern.parent][0]
         return parent is not expr and self.graph.dominates(expr, parent)
 
@@ -110,7 +112,7 @@ class Matcher:
         return self.graph.off_path(expr, is_parent, is_on_path) is None
 
     def _match_unbound(self, pattern: DFPattern, expr: Expr) -> bool:
-        """Whether `expr` matches, independent of what `pattern` matched before."""
+        """Whether `expr` matches, independent of earlier matches of `pattern`."""
         before, self._bound = self._bound, False
         try:
             return self.match(pattern, expr)

@@ -29,7 +29,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 
 
 class Matching(Protocol):
-    """An attempt to match, as patterns ask it about their parts; `Matcher` is one."""
+    """The interface through which patterns match their parts; `Matcher` implements it."""
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool: ...
 
@@ -43,10 +43,10 @@ class Matching(Protocol):
 
 
 class DFPattern(ABC):
-    """Base of all patterns. Patterns compare by identity: one pattern used twice means one value.
+    """Base of all patterns. Patterns compare by identity: a pattern used twice matches one value.
 
     A subclass defines its sub-patterns (`children`, in matching order) and whether it matches an
-    expression (`fits`), asking the matcher about its children.
+    expression (`fits`, which calls the matcher for its children).
     """
 
     def children(self) -> Sequence[DFPattern]:
@@ -61,7 +61,8 @@ class DFPattern(ABC):
         return ()
 
     def root_ops(self) -> frozenset[str] | None:
-        """The operators that a matching call can call; None for no restriction by this class."""
+        """The operators that a matching call can call; None if this class does not restrict
+        them."""
         return None
 
     def __repr__(self) -> str:
@@ -99,7 +100,7 @@ class DFPattern(ABC):
         return ShapePattern(self, shape)
 
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
-        """This pattern, optionally wrapped by `option`."""
+        """This pattern, optionally followed by `option`."""
         return self | option(self)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
@@ -162,7 +163,8 @@ class ConstantPattern(DFPattern):
 
 
 class WildcardPattern(DFPattern):
-    """Anything; after `redirect_to(p)`, what `p` matches (so that patterns can be recursive)."""
+    """Matches anything; after `redirect_to(p)`, the matches of `p` (so that patterns can be
+    recursive)."""
 
     def __init__(self) -> None:
         self.pattern: DFPattern | None = None
@@ -317,8 +319,8 @@ class AltPattern(DFPattern):
 
 
 class DominatorPattern(DFPattern):
-    """`child`, where every path back from its operands ends at one node that matches `parent`, all
-    nodes in between match `path`, and none of these is used past `child`."""
+    """Matches `child` if every path back from its operands ends at one node that matches `parent`,
+    and all nodes in between match `path` and have no users outside these paths."""
 
     def __init__(self, parent: DFPattern, path: DFPattern, child: DFPattern):
         self.parent, self.path, self.child = parent, path, child
@@ -372,12 +374,14 @@ class AttrPattern(_Refined):
 
 def _same(found: Any, wanted: Any) -> bool:
     if isinstance(found, bool) and isinstance(wanted, (bool, int)):
-        return bool(found) == bool(wanted)  # the field's type decides, as in TVM
+        # As in TVM, the type of the field determines the comparison.
+        return bool(found) == bool(wanted)
     return same_value(found, wanted)
 
 
 class TypePattern(_Refined):
-    """A pattern of a certain type; types of untyped candidates are inferred when needed."""
+    """A pattern whose value has a certain type; types of untyped candidates are inferred if
+    needed."""
 
     def __init__(self, pattern: DFPattern, ttype: Type):
         super().__init__(pattern)

@@ -48,9 +48,9 @@ def rewrite(
     expr: Expr,
     mod: IRModule | None = None,
 ) -> Expr:
-    """`expr` after all callbacks, applied in order and again until a round changes nothing.
+    """`expr` after all callbacks are applied in order, repeatedly until a round changes nothing.
 
-    Raises PassError after 100 applications: callbacks undo each other or match their own results.
+    Raises PassError after 100 rounds, because callbacks undo each other or match their own results.
     """
     active = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     applied = 0

@@ -4,7 +4,7 @@
     %1 = %0 | nn.bias_add(%0, *);
     %1 | nn.relu(%1)
 
-A pattern used in several places has a number: it matches one value.
+A pattern used in several places gets a number; it matches one value.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from byoc_lab.relay.patterns.patterns import (
     WildcardPattern,
 )
 
-Words = Callable[[DFPattern], str]  # the text of a sub-pattern
+Words = Callable[[DFPattern], str]  # text for a sub-pattern
 
 
 def pattern_text(pattern: DFPattern) -> str:
-    """A pattern as text: a line for each shared sub-pattern, then the whole."""
+    """A pattern as text: a line for each shared sub-pattern, then the pattern itself."""
     parts = post_order_patterns(pattern)
     uses = Counter(child for part in parts for child in part.children())
     texts: dict[DFPattern, str] = {}
@@ -50,7 +50,7 @@ def pattern_text(pattern: DFPattern) -> str:
         return numbers.setdefault(part, f"%{len(numbers)}")
 
     def inside(part: DFPattern) -> str:
-        if part in numbers or part not in texts:  # not yet: it contains itself
+        if part in numbers or part not in texts:  # not known yet: the pattern contains itself
             return number(part)
         return f"({texts[part]})" if isinstance(part, AltPattern) else texts[part]
 
@@ -75,8 +75,8 @@ def short_text(pattern: DFPattern) -> str:
 
 
 def bound_names(taken: Mapping[DFPattern, Sequence[Expr]]) -> dict[str, Expr]:
-    """The node that each sub-pattern of a match is bound to, by its short text; operators, which a
-    pattern names itself, are left out."""
+    """Short text of a sub-pattern -> the node that it matched. Operators are omitted, since the
+    pattern names them."""
     found: dict[str, Expr] = {}
     uses: Counter[str] = Counter()
     for pattern, nodes in taken.items():
@@ -89,7 +89,7 @@ def bound_names(taken: Mapping[DFPattern, Sequence[Expr]]) -> dict[str, Expr]:
 
 
 def _is_name(pattern: DFPattern) -> bool:
-    """Whether its text is as short as a number."""
+    """Whether the text of a pattern is so short that it needs no number."""
     return isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op)
 
 

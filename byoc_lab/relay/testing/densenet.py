@@ -19,7 +19,7 @@ from byoc_lab.relay.testing.init import create_workload
 
 concatenate = function("concatenate")
 
-# Channels at first, channels that a layer adds, layers of each block. The 69 is TVM's.
+# Initial channels, channels that a layer adds, layers of each block. The 69 is as in TVM.
 SIZES = {
     121: (64, 32, (6, 12, 24, 16)),
     161: (96, 48, (6, 12, 36, 24)),
@@ -53,7 +53,7 @@ def _dense_block(data: Expr, count: int, growth: int, index: int) -> Expr:
 
 
 def _transition(data: Expr, channels: int, index: int) -> Expr:
-    """Fewer channels, half the size."""
+    """A layer with fewer channels and half the image size."""
     body = _norm_relu(data, f"batch_t_{index}")
     body = layers.conv2d(body, channels=channels, kernel_size=(1, 1), name=f"conv_t_{index}")
     return nn.avg_pool2d(body, pool_size=(2, 2), strides=(2, 2))

@@ -18,8 +18,8 @@ def run_infer_type(expr: Expr) -> Any:
 def run_opt_pass(expr: Expr, opt_pass: Callable[[IRModule], IRModule]) -> Any:
     """The result of `opt_pass` for `expr`: a function for a function, else an expression.
 
-    The pass runs on a typed module with `expr` in @main, its free variables as parameters. Raises
-    TypeInferenceError, and what the pass raises.
+    The pass runs on a typed module with `expr` as @main; its free variables become parameters.
+    Raises TypeInferenceError, and the errors of the pass.
     """
     made = opt_pass(infer_module(IRModule.from_expr(expr)))["main"]
     return made if isinstance(expr, Function) else made.body

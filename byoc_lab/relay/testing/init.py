@@ -18,8 +18,8 @@ from byoc_lab.seeds import checked_seed
 class Initializer:
     """Fills an array in place, by the end of the parameter's name.
 
-    "bias", "beta" and "mean" become 0, "gamma" and "var" 1; "weight" is up to the subclass, which
-    draws its random numbers from `self.random`.
+    "bias", "beta" and "mean" become 0, "gamma" and "var" 1; "weight" is defined by the subclass,
+    with random numbers from `self.random`.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Xavier(Initializer):
 
 
 class Constant(Initializer):
-    """All elements of a weight equal, and 1 in sum."""
+    """Sets all elements of a weight to one number, with sum 1."""
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
         array[...] = 1 / array.size

@@ -1,8 +1,8 @@
 """LeNet-5, for images of 28x28. TVM has no such module: this one is byoc_lab's own.
 
-As it is usually built today: average pooling without weights of its own, every feature map of the
-second convolution connected to all of the first, softmax instead of radial basis functions. An
-image is padded to the 32x32 of the paper by the first convolution.
+In the form that is common today: average pooling without weights, every feature map of the second
+convolution connected to all feature maps of the first, softmax instead of radial basis functions.
+The first convolution pads the image to the paper's 32x32.
 Source: LeCun, Bottou, Bengio and Haffner, "Gradient-Based Learning Applied to Document
 Recognition", 1998, figure 2.
 """

@@ -42,8 +42,9 @@ def residual_unit(
 ) -> Expr:
     """Convolutions of normalised data, added to a shortcut.
 
-    With `dim_match` the shortcut is the data, else a 1x1 convolution of it. A bottleneck is
-    1x1, 3x3, 1x1 with a quarter of the channels inside; without, there are two 3x3 convolutions.
+    With `dim_match` the shortcut is the data, else a 1x1 convolution of it. A bottleneck has
+    convolutions of 1x1, 3x3, 1x1, with a quarter of the channels inside; a unit without bottleneck
+    has two 3x3 convolutions.
     """
     layout: dict[str, Any] = {"data_layout": data_layout, "kernel_layout": kernel_layout}
     few = int(num_filter * 0.25)
@@ -146,8 +147,9 @@ def get_net(
 ) -> Function:
     """ResNet for images of `image_shape`, which is in the order of `layout`.
 
-    Up to a height of 28 it is the network for CIFAR-10: 6n+2 layers, or 9n+2 from 164 on. Raises
-    ValueError for an unsupported number of layers. Other keywords are ignored, as in TVM.
+    For heights up to 28 it is the network for CIFAR-10, with 6n+2 layers, or 9n+2 for 164 layers or
+    more. Raises ValueError for an unsupported number of layers. Other keywords are ignored, as in
+    TVM.
     """
     unknown = ValueError(f"no ResNet of num_layers={num_layers} is known for this image_shape")
     filters: tuple[int, ...]

@@ -2,16 +2,16 @@
 
 TIMES = 20
 FLOOR = 256 << 20
-"""Bytes. Modules of up to 370,000 operators stay below, however short their lines are."""
+"""Bytes. Modules of up to 370,000 operators need less, however short their lines are."""
 NODE = 600
-"""Bytes that a node takes at most while it is read and typed, with its place and its type: what
-`tests/relay/text/test_memory.py` measures on the densest texts."""
+"""The maximum bytes per node while it is read and typed, including its source location and type, as
+measured by `tests/relay/text/test_memory.py` on the densest texts."""
 TOKEN = 16
-"""Bytes of a token: where it is, and its share of the strings."""
+"""Bytes per token: its position, and its share of the strings."""
 
 
 def budget(characters: int) -> int:
-    """The bytes that a text of so many characters may take."""
+    """The bytes that reading a text of this many characters may take."""
     return max(FLOOR, TIMES * characters)
 
 

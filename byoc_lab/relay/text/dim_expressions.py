@@ -1,4 +1,4 @@
-"""Conversion of symbolic sizes: from JSON nodes, and to trees of TVM's expressions.
+"""Conversion of symbolic dimensions: from JSON nodes, and to trees of TVM's expressions.
 
 Source: `tvm.tir` of TVM 0.16.
 """
@@ -20,7 +20,7 @@ EXPRESSIONS = (*COMPUTED, "tir.Cast", "tir.Call")
 def from_node(key: str, attrs: Mapping[str, str], value: AnyObject) -> Dim:
     """The size that a JSON node represents; `value` returns the size of a node index.
 
-    Raises ValueError for an expression that is not a length.
+    Raises ValueError for an expression that is not a dimension.
     """
     if key in SYMBOLS:
         return symbol(str(value(attrs["name"])), key)
@@ -31,7 +31,7 @@ def from_node(key: str, attrs: Mapping[str, str], value: AnyObject) -> Dim:
 
 
 def tree_of(length: Symbolic) -> Tree:
-    """The length as a tree of binary sums and products."""
+    """A dimension as a tree of binary sums and products."""
     whole: Tree | None = None
     for product, count in sorted(length.terms.items(), key=lambda term: not term[0]):
         factors = [_factor(f) for f, power in product for _ in range(power)]
@@ -41,7 +41,7 @@ def tree_of(length: Symbolic) -> Tree:
         for factor in factors[1:]:
             term = ("tir.Mul", term, factor)
         whole = term if whole is None else ("tir.Add", whole, term)
-    assert whole is not None  # without terms it would be the number 0
+    assert whole is not None  # a dimension without terms would be the number 0
     return whole
 
 
@@ -53,6 +53,6 @@ def _factor(factor: SizeName | Rounded) -> Tree:
 
 
 def type_key(length: Symbolic) -> str:
-    """TVM's class of the whole length."""
+    """TVM's class for the whole dimension."""
     tree = tree_of(length)
     return tree.key if isinstance(tree, SizeName) else tree[0]  # type: ignore[index]

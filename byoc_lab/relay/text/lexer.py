@@ -16,18 +16,19 @@ from itertools import count, islice
 from byoc_lab.relay.ir.source_map import Source
 
 MAX_TOKENS = 3_300_000
-"""Of a text: about 150,000 operators. What they may take in memory is in `budget`; a text of more
-is refused before that, because reading tokens takes minutes."""
+"""The maximum number of tokens of a text (about 150,000 operators). `budget` limits the memory of
+nodes; this limit stops longer texts earlier, because reading tokens takes minutes."""
 MAX_KNOWN = 40_000
-"""Tokens that are looked up, so that equal ones are one string: a dictionary of a megabyte."""
+"""The maximum number of tokens in the dictionary (one megabyte) through which equal tokens share
+one string."""
 _numbers = count()
 
 
 def many(item: str) -> str:
-    """A regular expression for as many of `item` as there are.
+    """A regular expression for any number of `item`, like `(item)*`.
 
-    Python keeps 160 bytes for each round of `(item)*`, which may be one character; this one
-    forgets them every 200 rounds.
+    For that, Python keeps 160 bytes per repetition, even of one character; this expression releases
+    them every 200 repetitions.
     """
     group = f"_{next(_numbers)}"
     return rf"(?:(?=(?P<{group}>(?:{item}){{1,200}}))(?P={group}))*"
@@ -52,11 +53,11 @@ _TOKENS = (
     r"\.\s*\d+",
     r"\d+\.?\d*(?:[eE][+-]?\d+)?(?:[fi]\d*(?!\w))?",
     STRING_PATTERN,
-    r'"[^\n]*',  # a string that is not closed is one token, so that each character is read once
+    r'"[^\n]*',  # an unclosed string is one token, so that each character is read only once
     r"->|=>|[<>=!:]=|;;|\*/",
     r"\#\[metadata\][\s\S]*",
     r"\#\[version[^\[\]\n]*\]",
-    r"/\*[\s\S]*",  # a comment in a comment, or one that never ends: see _without_comments
+    r"/\*[\s\S]*",  # a nested comment, or one that never ends: see _without_comments
     r"[\s\S]",
 )
 _MASTER = re.compile(rf"\s*(?:{_COMMENT}|(?P<token>{'|'.join(_TOKENS)})|\Z)")
@@ -66,7 +67,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
-_BATCH = 1024  # tokens whose matches are held at a time
+_BATCH = 1024  # number of tokens whose matches are in memory at a time
 _METADATA_LINE = re.compile(
     "|".join(f"^{re.escape(mark)}" for mark in METADATA_MARKS), re.MULTILINE
 )
@@ -79,7 +80,7 @@ class Tokens:
     source: Source
     texts: list[str]
     starts: Sequence[int]
-    metadata: int | None  # offset of the metadata section, whose JSON has no tokens
+    metadata: int | None  # offset of the metadata section, whose JSON is not split into tokens
 
     def end(self, i: int) -> int:
         return self.starts[i] + len(self.texts[i])
@@ -88,13 +89,13 @@ class Tokens:
 def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     """The tokens of `source.text[start:end]`.
 
-    Only a comment without an end is an error here: a character that begins no token becomes a token
-    itself, and the parser, which knows what it expected, reports it.
+    The only error here is a comment without an end. A character that cannot begin a token becomes a
+    token, and the parser reports it together with the expected token.
     """
     text = source.text
     end = len(text) if end is None else end
     mark = _METADATA_LINE.search(text, start, end)
-    # The metadata after its heading is long.
+    # The metadata section is long, so only its heading is matched.
     found = _MASTER.finditer(text, start, mark.end() if mark else end)
     texts: list[str] = []
     starts = array("I")  # at most MAX_CHARACTERS of the parser: four bytes

@@ -1,6 +1,6 @@
 """Reading Relay text: `parse`, `parse_expr`, `parse_programs`, `parse_file`.
 
-The grammar, which is that of TVM 0.16's reader of version 0.0.5 with some of its rules relaxed:
+The grammar is that of TVM 0.16's parser for version 0.0.5, with some rules relaxed:
 
     module   := version? (def | typedef)* metadata?
                                                  version := '#[version = "0.0.5"]' | v0.0.4
@@ -17,14 +17,14 @@ The grammar, which is that of TVM 0.16's reader of version 0.0.5 with some of it
               | 'ref(' expr ')' | 'ref_read(' expr ')' | 'ref_write(' expr ',' expr ')'
               | Constructor | match              (these and typedef: see parser_adt.py)
 
-Accepted here, but refused or misread by TVM 0.16: `%N` restarts in each global function (TVM keeps
-the first meaning of a number for the whole file); `1.0` and `1e-5` are float32; several
+Accepted here, but rejected or misread by TVM 0.16: `%N` restarts in each global function (in TVM, a
+number keeps its first definition in the whole file); `1.0` and `1e-5` are float32; several
 projections in a row; a block or a match as the value of a binding; extern types above others;
 escapes in strings; `nanf`; names with `.`, `::` or `-`, which importers create; annotations without
-`attrs_type_key`; devices written out; keys of attributes in quotes; a comment `/* name="..." */`
-after a variable or global function, which is its real name (see `print_lines`); and the text of
-printers up to 0.8: no header or `v0.0.4`, a bare function (read as @main), omitted metadata,
-`%r^`, `(%r := %v)`, `;;`. Refused here, but silently accepted by TVM: a number, parameter or global
+`attrs_type_key`; devices outside the metadata; attribute keys in quotes; a comment `/* name="..."
+*/` after a variable or global function, which is its real name (see `print_lines`); and the text of
+printers up to 0.8: no header or `v0.0.4`, a bare function (read as @main), omitted metadata, `%r^`,
+`(%r := %v)`, `;;`. Rejected here, but silently accepted by TVM: a number, parameter or global
 function that is defined twice; a type that is not defined.
 """
 
@@ -61,8 +61,9 @@ from byoc_lab.relay.typing.infer import infer_module
 
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
 MAX_CHARACTERS = 100_000_000
-"""Of a text; a longer one is refused before it is read. Weights belong into a file of their own."""
-# Rules that may wait for others: about 150,000 nested ifs. Deeper text is not a program,
+"""The maximum number of characters of a text; longer texts are rejected unread. Weights belong in a
+separate file."""
+# The maximum number of waiting rules: about 150,000 nested ifs. Deeper text is not a real program,
 # and reading it would take minutes.
 _MAX_NESTED = 600_000
 _CALLER = 3  # `stacklevel` for the caller of a function that calls `_warn`
@@ -89,13 +90,13 @@ def parse(
         init_module: functions that the text may use; they are part of the result.
         init_meta_table: the values of `meta[T][i]`, by T, if the text has no metadata itself.
         compiler: the compiler's name for annotations whose attributes the text omits.
-        places: the class that determines the span of a node (see `Places`).
-        max_characters: of the text; a longer one is refused before it is read. The default is
-            `MAX_CHARACTERS`. A text takes up to 20 bytes of memory for each character.
+        places: the class that determines the span of a node (see `Places`). max_characters: the
+        maximum length of the text, by default `MAX_CHARACTERS`; longer texts are rejected unread.
+        Reading takes up to 20 bytes of memory per character.
 
-    Raises ParseError for invalid text, TypeInferenceError or UnknownNameError for one that has no
-    types; a text without the header of version 0.0.5 is treated as a fragment and may
-    use global functions that it does not define (`IRModule.declared` has their types then).
+    Raises ParseError for invalid text, TypeInferenceError or UnknownNameError if type inference
+    fails. A text without the header of version 0.0.5 is treated as a fragment and may use global
+    functions that it does not define (`IRModule.declared` then has their types).
     """
     level, most = _CALLER + 1, _limit(max_characters)
     return _parse(
@@ -159,7 +160,7 @@ def parse_programs(
     infer: bool = True,
     compiler: str | None = None,
 ) -> list[IRModule]:
-    """Every program in a paste, such as a forum thread: prose between programs is skipped.
+    """All programs in a pasted text, such as a forum thread: prose between programs is skipped.
 
     A program begins with a version header, `def @` or `fn (`, and ends with its last closing
     brace (and metadata). Raises ParseError for an invalid program; positions refer to `text`.
@@ -188,7 +189,7 @@ def _parse(
     source = _source(text, name, most)
     with _diagnosed(source):
         end = len(source.text)
-        mod, complete = _module(  # the reader and its tokens are forgotten before inference
+        mod, complete = _module(  # the parser and its tokens are released before inference
             _reader(source, 0, end, init_module, init_meta_table, compiler, places),
             init_module,
             level + 1,
@@ -198,7 +199,7 @@ def _parse(
 
 
 def _diagnosed(source: Source) -> AbstractContextManager[None]:
-    """Errors inside are in `source`."""
+    """A context in which errors refer to `source`."""
     unread = IRModule()
     unread.source_map.add(source.name, source.text)
     return diagnosed(unread)
@@ -208,7 +209,7 @@ MAX_FILE_NAME = 1_000
 _FILE = re.compile(r"[\w./\\~-]+\.(relay|rly|txt|json|onnx)")
 
 
-MAX_POSITION = 2**32 - 1  # the lexer keeps positions in four bytes
+MAX_POSITION = 2**32 - 1  # the lexer stores positions in four bytes
 
 
 def _limit(max_characters: int | None) -> int:
@@ -322,7 +323,7 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
         if name in mod:
             reader.fail(f"@{name} is defined in init_module already")
         places[name] = at
-        reader.leaf()  # creates the global variable that all uses share
+        reader.leaf()  # creates the global variable shared by all uses
         reader.numbered, reader.begin = {}, at
         reader.count_node()  # the module's entry
         begin = reader.places.function_start(at, reader.i)

@@ -69,7 +69,7 @@ class DataTypeParser(NameParser):
     # Definitions ---------------------------------------------------------------------------------
 
     def type_definition(self) -> TypeData:
-        """The definition that begins here."""
+        """Read the type definition that begins at the next token."""
         at, extern = self.i, self.take("extern")
         self.expect("type", "after 'extern'")
         name = self.tok
@@ -118,7 +118,8 @@ class DataTypeParser(NameParser):
         return made
 
     def constructed(self, at: int) -> Expr:
-        """Token `at` as an expression: a constructor; a call of it if it has no arguments."""
+        """Token `at` as an expression: a constructor, or a call of a constructor without
+        arguments."""
         made = self.constructors[self.texts[at]]
         self.mentioned(made, at)
         bare = not made.inputs and self.tok != "("
@@ -144,7 +145,7 @@ class DataTypeParser(NameParser):
         return Match(data, clauses, complete, self.span(at))
 
     def pattern(self, bound: set[str], depth: int = 1) -> Pattern:
-        """The pattern that begins here; its variables are added to `bound`."""
+        """Read the pattern that begins at the next token; its variables are added to `bound`."""
         if depth > MAX_NESTING:
             self.fail(f"a pattern is nested deeper than {MAX_NESTING}")
         at, token = self.i, self.tok

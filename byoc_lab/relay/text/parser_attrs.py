@@ -34,7 +34,8 @@ class AttributeParser(Cursor):
         return super().value(depth)
 
     def virtual_device(self) -> Attrs:
-        """device := 'VirtualDevice' '(' ('?' | (KEY '=' value),*) ')', text without metadata.
+        """device := 'VirtualDevice' '(' ('?' | (KEY '=' value),*) ')': a device written outside the
+        metadata.
 
         KEY is device_type, virtual_device_id or memory_scope; targets are not supported.
         """
@@ -60,7 +61,7 @@ class AttributeParser(Cursor):
             self.fail(str(error), at)
 
     def device_of_variable(self) -> Attrs | None:
-        """`{virtual_device=D}` after the name of a variable."""
+        """Read `{virtual_device=D}` after the name of a variable."""
         self.expect("{")
         at = self.i
         values, _ = self.attributes("}")
@@ -70,7 +71,8 @@ class AttributeParser(Cursor):
         return device
 
     def device_among(self, values: dict[str, Any], at: int) -> Attrs | None:
-        """Remove `virtual_device` from attributes; None when it is absent or undecided."""
+        """Remove `virtual_device` from attributes and return it; None if it is absent or
+        undecided."""
         device = values.pop("virtual_device", None)
         if device is None:
             return None
@@ -79,12 +81,12 @@ class AttributeParser(Cursor):
         return None if device == attrs_type("VirtualDevice").make() else device
 
     def at_attribute(self) -> bool:
-        """Whether `key=` comes next. A key that is not a name is in quotes."""
+        """Whether the next tokens are `key=`. A key that is not a name is in quotes."""
         token = self.tok
         return self.peek() == "=" and (is_word(token) or is_string(token))
 
     def attributes(self, end: str = ")") -> tuple[dict[str, Any], dict[str, int]]:
-        """`key=value, ... )` and, for each key, the number of its token."""
+        """Read `key=value, ... )`; returns the values, and for each key the number of its token."""
         values: dict[str, Any] = {}
         places: dict[str, int] = {}
         while not self.take(end):
@@ -102,9 +104,9 @@ class AttributeParser(Cursor):
         return values, places
 
     def call_attributes(self, callee: Expr, at: int) -> Attrs:
-        """The attributes of a call, whose token number is `at`, up to and with its `)`.
+        """Read the attributes of the call at token `at`, including its `)`.
 
-        Calls of an operator with the same attributes share a record."""
+        Calls of an operator with equal attributes share a record."""
         key = callee, self.upto(")")
         known = self.attrs_read.get(key)
         if known is not None:
@@ -149,7 +151,7 @@ class AttributeParser(Cursor):
     def checked(
         self, schema: AttrsType, values: dict[str, Any], places: dict[str, int], at: int
     ) -> Attrs:
-        """A record of these values; a ParseError points at the one that is wrong."""
+        """A record of these values; a ParseError points at the wrong value."""
         try:
             return schema.make(values)
         except AttributeValueError as error:

@@ -42,12 +42,13 @@ from byoc_lab.relay.text.parser_tokens import (
     unescape,
 )
 
-# Types and attribute values are small in any program; deeper nesting is an accident or an attack.
+# Types and attribute values are small in real programs; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
-_FAR = 200  # tokens: more than repeated types and lists of attributes have
+_FAR = 200  # number of tokens: more than repeated types and attribute lists have
 
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
-_DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
+# Suffixes of numbers: TVM writes an int64 as 3i64.
+_DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
 _META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
 _TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
@@ -56,29 +57,30 @@ _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 
 class Places:
-    """Gives each node its place in the text: the place of the tokens that it was read from."""
+    """Gives each node its span: the tokens that it was read from. A subclass may define other
+    spans."""
 
     follows_mentions = False
-    """Whether `mentioned` is to be called for each mention of a node."""
+    """Whether `mentioned` is called for each mention of a node."""
 
     def __init__(self, tokens: Tokens):
         self.tokens = tokens
 
     def span(self, first: int, end: int) -> Span:
-        """From token number `first` to the one before number `end`."""
+        """The span from token number `first` to the token before number `end`."""
         return self.tokens.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
 
     def declared(self, first: int, end: int) -> Span | None:
-        """Of a variable that these tokens declare."""
+        """The span of a variable that these tokens declare."""
         return self.span(first, end)
 
     def operation(self, left: Expr, right: Expr, first: int, end: int) -> Span | None:
-        """Of an infix operator with its operands, which begin at token number `first`."""
+        """The span of an infix operator with its operands, which begin at token number `first`."""
         return self.span(first, end)
 
     def function_start(self, definition: int, parameters: int) -> int:
-        """The token at which a global function begins, of those where `def` and the list of its
-        parameters do."""
+        """The token at which the span of a global function begins: `def`, or the begin of its
+        parameter list."""
         return definition
 
     def mentioned(self, node: Expr | None, first: int, end: int) -> None:
@@ -98,7 +100,8 @@ class Cursor:
         self.type_vars: dict[str, TypeVar] = {}
         self.type_names: dict[str, GlobalTypeVar] = {}
         self.types_read: dict[tuple[str, ...], TensorType] = {}
-        self.parens_are_tuples = True  # in a type `(T)` is `(T,)`, except in 0.0.4 text
+        # Whether a type `(T)` means `(T,)`, as in all versions but 0.0.4.
+        self.parens_are_tuples = True
         self.places = places(tokens)
         size = len(self.source.text)
         self.max_nodes = (budget(size) - TOKEN * len(self.texts)) // NODE
@@ -109,7 +112,7 @@ class Cursor:
         return self.texts[self.i]
 
     def peek(self) -> str:
-        """The token after the next; "" past the end."""
+        """The token after the next one; "" past the end."""
         at = self.i + 1
         return self.texts[at] if at < len(self.texts) else ""
 
@@ -129,7 +132,8 @@ class Cursor:
         self.i += 1
 
     def span(self, first: int, end: int | None = None) -> Span:
-        """From token number `first` to the last token read, or the one before number `end`."""
+        """The span from token number `first` to the last token read, or to the token before number
+        `end`."""
         self.count_node()
         return self.places.span(first, max(self.i if end is None else end, first + 1))
 
@@ -149,7 +153,7 @@ class Cursor:
             self.places.mentioned(node, first, max(self.i, first + 1))
 
     def fail(self, reason: str, at: int | None = None, **facts: Any) -> NoReturn:
-        """Raise a ParseError at token number `at` (default: the next token); facts: see
+        """Raise a ParseError at token number `at` (default: the next token). facts: see
         `DiagnosticError`."""
         at = self.i if at is None else at
         error = self.source.error(reason, self.tokens.starts[at])
@@ -158,7 +162,7 @@ class Cursor:
         raise error
 
     def unexpected(self, wanted: str, hint: str = "", **facts: Any) -> NoReturn:
-        """Raise a ParseError: `wanted` was expected, and the next token found."""
+        """Raise a ParseError that `wanted` was expected instead of the next token."""
         hint = hint or token_hint(self.texts[self.i])
         message = f"expected {wanted}, found {self.found()}{hint and '; ' + hint}"
         self.fail(message, **(facts and {**facts, "found": self.tok}))
@@ -174,7 +178,7 @@ class Cursor:
         return self.source.place(self.tokens.starts[at])[0]
 
     def upto(self, close: str) -> tuple[str, ...]:
-        """The next tokens up to the first `close`; none when it is far."""
+        """The next tokens up to the first `close`; empty if it is far away."""
         try:
             end = self.texts.index(close, self.i, self.i + _FAR)
         except ValueError:
@@ -265,7 +269,7 @@ class Cursor:
         return AnyDim() if digits is None else int(digits[1])
 
     def type_params(self) -> list[TypeVar]:
-        """The names up to the `]`, which are in scope from here on."""
+        """Read the names up to the `]`, which are in scope from then on."""
 
         def param() -> TypeVar:
             if not is_word(self.tok):
@@ -319,7 +323,7 @@ class Cursor:
 
     def meta_value(self, keys: Iterable[str] = ()) -> Any:
         """The value of the next token, `meta[T][i]`; see `MetaEntries` for texts without metadata.
-        Only entries of the types `keys` are accepted, when given."""
+        If `keys` are given, only entries of these types are accepted."""
         at = self.i
         found = _META.fullmatch(self.tok)
         if found is None:
@@ -340,7 +344,7 @@ class Cursor:
             self.fail(str(error), at, kind="metadata type", type=key)
 
     def stated_type(self, at: int) -> TensorType:
-        """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
+        """The tensor type in the comment `/* ty=... */` after token `at`."""
         text, end = self.source.text, self.tokens.end(at)
         comment = _TYPE_COMMENT.match(text, end)
         if comment is None:
@@ -358,12 +362,13 @@ class Cursor:
         return ty
 
     def real_name(self, at: int) -> str | None:
-        """The name in the comment that follows token `at`: `/* name="input.1" */`, or None."""
+        """The name in a comment `/* name="input.1" */` after token `at`; None without such a
+        comment."""
         comment = _NAME_COMMENT.match(self.source.text, self.tokens.end(at))
         return unescape(comment[1]) if comment else None
 
     def number(self) -> tuple[int | float, str]:
-        """A literal and its dtype; the sign is part of it."""
+        """Read a number literal, including its sign; returns the number and its dtype."""
         at = self.i
         while self.take("-"):  # `--5` is 5, as in TVM
             pass

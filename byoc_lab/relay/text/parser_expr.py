@@ -1,7 +1,7 @@
 """Expressions: tokens to nodes.
 
-Rules that contain expressions are generators (`recursion.py`), so nesting takes memory, not stack,
-and parsing is linear in the text. Most of it happens in `binary`, which reads operands, calls and
+Rules that contain expressions are generators (`recursion.py`), so nesting takes memory instead of
+stack, and parsing takes linear time. The main rule is `binary`, which reads operands, calls and
 operators in one loop.
 """
 
@@ -58,8 +58,8 @@ class ExprParser(LeafParser):
     ) -> RecursiveRule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
-        The value of a binding may contain bindings, but a `;` ends it. `first`, which begins at
-        token `first_at`, is the first expression if it was read already.
+        The value of a binding may contain bindings, but a `;` ends it. first: the first expression,
+        if it was already read; it begins at token `first_at`.
         """
         begin = self.i if first is None else first_at
         mark = len(self.hidden)
@@ -68,7 +68,7 @@ class ExprParser(LeafParser):
         while True:
             at, token = self.i, self.tok
             if value is not None:
-                pass  # the caller has read it already
+                pass  # the caller has already read it
             elif token == "let":
                 lets.append((yield self.let()))
                 continue
@@ -138,17 +138,17 @@ class ExprParser(LeafParser):
         if name in self.free:
             self.fail(f"the free variable %{name} is declared twice", at)
         self.free[name] = var
-        self.take(";")  # printers before 0.7 wrote none
+        self.take(";")  # printers before 0.7 wrote no `;`
 
     # Operands, calls, operators ------------------------------------------------------------------
 
     def binary(self, may_continue: bool) -> RecursiveRule:
         """binary := operand (OP operand)*;  operand := atom ( '(' arguments ')' | '.' INT )*
 
-        With `may_continue`, a following `;` makes it the first part of a block.
+        With `may_continue`, if a `;` follows, the expression is the first part of a block.
         """
         begin = self.i
-        operands: list[tuple[Expr, int, int]] = []  # (operand, its first token, the next token)
+        operands: list[tuple[Expr, int, int]] = []  # (operand, its first token, the token after it)
         operators: list[str] = []
         follows_mentions = self.places.follows_mentions
         while True:
@@ -176,7 +176,7 @@ class ExprParser(LeafParser):
                 else:
                     break
             if operators:
-                # Before an operator that binds less, the previous operands become a call.
+                # Before an operator of lower precedence, the previous operands become a call.
                 last = operators.pop()
                 while operators and OPERATORS[last][0] <= OPERATORS[operators[-1]][0]:
                     self.infix(operands, operators.pop())
@@ -195,7 +195,8 @@ class ExprParser(LeafParser):
         return value
 
     def compound(self, at: int) -> RecursiveRule | None:
-        """The rule for an operand that contains expressions; None when a single token is next."""
+        """The rule for an operand that contains expressions; None if the operand is a single
+        token."""
         token = self.tok
         if token == "(":
             return self.parenthesised(at)
@@ -211,7 +212,7 @@ class ExprParser(LeafParser):
         return None
 
     def parenthesised(self, at: int) -> RecursiveRule:
-        """An expression in parentheses, a tuple, or the assignment `(%r := %v)` of 0.0.4."""
+        """Read an expression in parentheses, a tuple, or the assignment `(%r := %v)` of 0.0.4."""
         self.i += 1
         fields, comma = [], False
         while not self.take(")"):
@@ -225,7 +226,8 @@ class ExprParser(LeafParser):
         return fields[0] if len(fields) == 1 and not comma else Tuple(fields, self.span(at))
 
     def arguments(self, callee: Expr, at: int) -> RecursiveRule:
-        """The call of `callee`, which begins at token `at`, with the arguments that follow."""
+        """Read the arguments that follow; returns the call of `callee`, which begins at token
+        `at`."""
         args, attrs = [], None
         self.i += 1
         while not self.take(")"):
@@ -237,7 +239,7 @@ class ExprParser(LeafParser):
             else:
                 simple = self.simple_argument()
                 if simple is None:
-                    self.count_node()  # the rules that wait take as much
+                    self.count_node()  # waiting rules take about as much memory
                     simple = yield self.expr()
                 args.append(simple)
             if not self.take(",") and self.tok != ")":

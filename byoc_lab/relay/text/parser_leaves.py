@@ -26,7 +26,7 @@ from byoc_lab.relay.text.parser_tokens import is_word
 
 
 class LeafParser(DataTypeParser, AttributeParser):
-    """Reads operands without parts. `known` is a module whose functions and types the text may
+    """Reads operands of one token. `known` is a module whose functions and types the text may
     use."""
 
     def __init__(
@@ -72,14 +72,14 @@ class LeafParser(DataTypeParser, AttributeParser):
         self.unexpected("an expression", kind="expression")
 
     def literal(self, value: int | float | bool, dtype: str, at: int) -> Constant:
-        key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
+        key = (repr(value), dtype)  # -0.0 and 0.0 are equal but different literals
         if key not in self.literals:
             try:
                 with np.errstate(over="ignore"):
                     read = np.array(value, dtype)
             except OverflowError:
                 self.does_not_fit(value, dtype, at)
-            # As in TVM, 65505f16 does not fit, though it rounds to the largest float16.
+            # As in TVM, 65505f16 is out of range, although it rounds to the largest float16.
             inexact = read.dtype.kind == "f" and not np.isinf(value)
             if inexact and abs(value) > float(np.finfo(read.dtype).max):
                 self.does_not_fit(value, dtype, at)
@@ -93,7 +93,7 @@ class LeafParser(DataTypeParser, AttributeParser):
     def call(self, callee: Expr, args: list[Expr], attrs: Attrs | None, at: int) -> Call:
         if attrs is None and isinstance(callee, Op):
             schema = callee.definition.attrs
-            # TVM's annotation operators declare no attributes, so there may be none.
+            # TVM's annotation operators declare no attributes, so calls may lack them.
             if schema is not None and schema.type_key != COMPILER_ATTRS_KEY:
                 attrs = self.checked(schema, {}, {}, at)
         return Call(callee, args, attrs, span=self.span(at))

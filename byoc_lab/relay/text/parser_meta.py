@@ -1,8 +1,7 @@
 """The values of `meta[T][i]` in a text, with and without a metadata section.
 
-Old printers omitted the section and with it the compiler's name and every constant. Such a text
-still shows its structure, so placeholders are created: they are flagged `elided`, and one warning
-lists them.
+Old printers omitted the section, and with it the compiler's name and every constant. Such a text
+still shows its structure, so placeholders are created, flagged `elided`; one warning lists them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _COUNTED = (COMPILER_ATTRS_KEY, "relay.Constant")
 
 
 class ElidedAttrs(Attrs):
-    """Placeholder attributes for `meta[T][i]` of a text without its metadata."""
+    """Placeholder attributes for `meta[T][i]` in a text without its metadata."""
 
     __slots__ = ()
     elided = True
@@ -60,7 +59,8 @@ class MetaEntries:
         if key == "relay.Constant":
             ty = stated_type()
             try:
-                # A view of one number, so that a placeholder of any shape takes no memory.
+                # A broadcast view of one number, so that a placeholder of any shape takes no
+                # memory.
                 ones = np.broadcast_to(np.ones((), ty.dtype), ty.concrete_shape)
             except (TypeError, ValueError, OverflowError):
                 raise UnknownNameError(f"no constant can stand in for {ty}") from None

@@ -26,11 +26,13 @@ class NameParser(Cursor):
     def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
         super().__init__(tokens, meta, places)
         self.variables: dict[str, Var] = {}
-        self.hidden: list[tuple[str, Var | None]] = []  # restored at the end of a block
+        # Earlier variables of the same names, restored at the end of a block.
+        self.hidden: list[tuple[str, Var | None]] = []
         self.free: dict[str, Var] = {}
-        self.lengths: set[int] = set()  # of all names; only such parts of a token can be one
+        # Lengths of all names; only parts of a token with such a length can be names.
+        self.lengths: set[int] = set()
         self.numbered: dict[str, Expr] = {}
-        self.begin = 0  # the token at which the function begins whose numbers these are
+        self.begin = 0  # the first token of the function that `numbered` belongs to
 
     def bind(self, name: str, var: Var) -> None:
         self.hidden.append((name, self.variables.get(name)))
@@ -46,7 +48,7 @@ class NameParser(Cursor):
                 self.variables[name] = before
 
     def binder(self, what: str) -> tuple[str, Var]:
-        """`%x: T` of a variable that the caller binds."""
+        """Read `%x: T`, a variable that the caller binds."""
         at, token = self.i, self.tok
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
             self.unexpected(f"the name of {what}, such as %x", kind="token", token="%x")
@@ -63,7 +65,7 @@ class NameParser(Cursor):
         return name, Var(name if real is None else real, ty, span, device=device)
 
     def annotation(self) -> Type | None:
-        """A type; a lone `_` means no annotation."""
+        """Read a type annotation; a single `_` means no annotation."""
         return None if self.take("_") else self.type()
 
     def projected(self, name: str) -> str | None:
@@ -91,7 +93,7 @@ class NameParser(Cursor):
             return result
         if not name:
             self.fail("'%' must be followed by a name or a number", at)
-        known = [*self.free, *self.variables][-500:]  # the search for similar names is expensive
+        known = [*self.free, *self.variables][-500:]  # searching similar names is expensive
         listed = f"; declared are %{', %'.join(known[-5:])}" if known else ""
         self.fail(
             f"the variable %{name} is not declared here{near(name, known) or listed}",

@@ -9,7 +9,7 @@ from byoc_lab.relay.text.json.metadata import read_metadata
 from byoc_lab.relay.text.json.reader import metadata_reader
 from byoc_lab.relay.text.lexer import METADATA_MARKS, STRING_PATTERN, many
 
-# Characters that web pages substitute; replaced one by one, so that offsets stay valid.
+# Characters that web pages insert -> plain characters; one for one, so that offsets stay valid.
 _WEB = str.maketrans(
     {
         "\N{LEFT DOUBLE QUOTATION MARK}": '"',
@@ -30,7 +30,8 @@ _DEF = re.compile(_DEFINES)
 
 
 def readable(text: str) -> str:
-    """`text` with typographic quotation marks and spaces made plain; 0.0.5 text is unchanged."""
+    """`text` with typographic quotation marks and spaces replaced by plain ones; 0.0.5 text is
+    unchanged."""
     if text.lstrip().startswith("#[version") or not _WEB_CHARACTERS.search(text):
         return text
     return text.translate(_WEB)
@@ -55,9 +56,9 @@ class _Scan:
         self.last_comment_end = source.text.rfind("*/")
 
     def program_end(self, begin: int, code: int) -> int:
-        """The end of the program that begins at `begin`, its header ending at `code`."""
+        """The end of the program that begins at `begin`; its header ends at `code`."""
         text = self.text
-        if code > begin:  # a header: any kind of expression may follow it
+        if code > begin:  # after a header, any kind of expression may follow
             newline = text.find("\n", code)
             body = self.blank(len(text) if newline < 0 else newline + 1)
             if not _START.match(text, body):

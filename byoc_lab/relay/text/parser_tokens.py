@@ -1,4 +1,4 @@
-"""Single tokens: words, literals, strings, and hints about tokens that Relay lacks."""
+"""Single tokens: words, literals, strings, and hints for invalid tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_word(token: str) -> bool:
 
 
 def is_string(token: str) -> bool:
-    """Whether a token is a string, with its end."""
+    """Whether a token is a complete string, including its closing quote."""
     return token[:1] == '"' and STRING.fullmatch(token) is not None
 
 
@@ -64,7 +64,7 @@ def minus_hint(token: str, signs: int) -> str:
 
 
 def token_hint(token: str) -> str:
-    """A hint about a token that is often written, but does not exist in Relay."""
+    """A hint for a token that users often write, but that does not exist in Relay."""
     if token == "in":
         return "Relay text has no `in`: end the value with ';'"
     if token == "#":

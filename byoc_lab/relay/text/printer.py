@@ -20,8 +20,8 @@ from byoc_lab.relay.text.json.writer import metadata_writer
 from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
 from byoc_lab.relay.text.printer_nodes import MARKS, NodePrinter
 
-# A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
-# n * n blanks. White space has no meaning in Relay.
+# A level of nesting is indented by two blanks, up to this depth: otherwise a text of n nested
+# blocks would have n * n blanks. White space has no meaning in Relay.
 _MAX_INDENT = 40
 _MARKS = re.compile("|".join(MARKS))
 _TYPE = re.compile("[^\x03]*".join(MARKS))
@@ -67,15 +67,15 @@ def print_lines(
         annotate: returns the text that follows an expression in place of its type.
         header: whether the version (and a note on omitted metadata) is printed.
         style: "0.0.5", "0.7" or "0.0.4".
-        show_types: whether types are noted in comments.
-        show_span: whether places are noted in comments.
-        exact: whether parsing the text, by TVM or here, has to restore the module exactly: scalars
-            get all their digits where TVM prints 6, values without a form in the text go into the
-            metadata, and a name that TVM prints but cannot parse is replaced by a similar one,
-            with the real one in a comment. Default: with the metadata and without annotations, in
-            style "0.0.5".
-        for_tvm: whether the metadata has all attributes that TVM's parser reads only there. If not,
-            annotations show their compiler in the text: `compiler="dnnl"`.
+        show_types: whether comments state types.
+        show_span: whether comments state source locations.
+        exact: whether parsing the text, by TVM or byoc_lab, must restore the module exactly:
+            scalars get all their digits (TVM prints 6), values without a text form are put into the
+            metadata, and a name that TVM prints but cannot parse is replaced by a similar one, with
+            the real name in a comment. Default: with the metadata and without annotations, in style
+            "0.0.5".
+        for_tvm: whether attributes that TVM's parser reads only from the metadata are put there. If
+            not, annotations show their compiler in the text: `compiler="dnnl"`.
 
     Raises UnknownNameError for an unknown style.
     """
@@ -106,7 +106,7 @@ def _print(
     for_tvm: bool = False,
     mark_types: bool = False,
 ) -> tuple[list[Line], bool]:
-    """The lines, and whether metadata exists, shown or not."""
+    """The lines, and whether there is metadata, even if it is not shown."""
     if style not in STYLES:
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     if isinstance(obj, UnparsedModule):

@@ -1,8 +1,8 @@
-"""Text in the forms that TVM 0.16's parser accepts; its printer writes others, too.
+"""Text in the forms that TVM 0.16's parser accepts; TVM's printer also writes other forms.
 
-Its printer gives 6 digits of a number, quotes in strings as `\\"` (which its reader does not
-undo), and names of variables as they are. A text that is to be read again avoids all that: numbers
-get as many digits as they need, and what has no form in the text goes into the metadata.
+TVM's printer writes 6 digits of a number, quotes in strings as `\\"` (which TVM's parser does not
+unescape), and names of variables unchanged. Text that must be parsed again avoids these forms:
+numbers get as many digits as needed, and values without a text form are put into the metadata.
 
 Source: the tokenizer of TVM 0.16, by experiment.
 """
@@ -18,21 +18,21 @@ import numpy as np
 from byoc_lab.relay.ir.types import FuncType, RefType, Type, parts_of
 from byoc_lab.relay.text.lexer import KEYWORDS
 
-_STRING = re.compile(r"[ !#-\[\]-~]*")  # strings that need no escapes
+_STRING = re.compile(r"[ !#-\[\]-~]*")  # matches strings that need no escapes
 _NAME = re.compile(r"[A-Za-z_]\w*(?:/\w+)*", re.ASCII)
 _NO_NAME = re.compile(r"\W", re.ASCII)
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def scalar(value: Any, suffix: str) -> str | None:
-    """The text of a NumPy scalar that is parsed as exactly that value; None if there is none."""
+    """The text of a NumPy scalar that is parsed as exactly that value; None if no text is."""
     if value.dtype.kind == "i":
         return None if value == -(2**63) else f"{value}{suffix}"
     if not math.isfinite(value):
-        # Infinity is read as float32 only, NaN not at all.
+        # TVM parses infinity as float32 only, and NaN not at all.
         is_read = value.dtype == np.float32 and not math.isnan(value)
         return f"{value:g}{suffix}" if is_read else None
-    # TVM reads a double, which must lie in the range of the dtype: 3.4028235e+38 is not a float32.
+    # TVM parses a double, which must lie in the range of the dtype: 3.4028235e+38 exceeds float32.
     largest = float(np.finfo(value.dtype).max)
     for text in (f"{value:g}", str(value), repr(float(value))):
         read = float(text)
@@ -42,7 +42,7 @@ def scalar(value: Any, suffix: str) -> str | None:
 
 
 def number(value: float) -> str | None:
-    """The same for a float among attributes, where everything but NaN is a double."""
+    """The exact text of a float attribute; every value but NaN is parsed as a double."""
     if math.isnan(value) or not _is_normal(value):
         return None
     text = f"{value:g}"
@@ -51,7 +51,7 @@ def number(value: float) -> str | None:
 
 
 def _is_normal(value: float) -> bool:
-    """Whether TVM's reader takes the digits of a double: it has no denormals."""
+    """Whether TVM's parser accepts the digits of a double: it rejects denormals."""
     return value == 0 or abs(value) >= 2.2250738585072014e-308
 
 
@@ -61,7 +61,7 @@ def is_plain(text: str) -> bool:
 
 
 def name(hint: str) -> str:
-    """`hint` if that can be read as a name, else a similar one that can."""
+    """`hint` if the parser accepts it as a name, else a similar name that it accepts."""
     if _NAME.fullmatch(hint):
         return hint + "_" if hint in KEYWORDS else hint
     similar = _NO_NAME.sub("_", hint)
@@ -69,7 +69,8 @@ def name(hint: str) -> str:
 
 
 def has_readable_type(ty: Type) -> bool:
-    """Whether a type can be read: TVM's reader has no references and no generic functions."""
+    """Whether a type can be parsed: TVM's parser supports neither references nor generic
+    functions."""
     if isinstance(ty, RefType) or (isinstance(ty, FuncType) and ty.type_params):
         return False
     return all(map(has_readable_type, parts_of(ty)))

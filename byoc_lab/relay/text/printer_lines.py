@@ -1,8 +1,8 @@
 """The lines of Relay text (`Line`) and the printing styles (`STYLES`).
 
-"0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They differ in when
-numbers are assigned, where types are noted, and how attributes that need the metadata section are
-written.
+"0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. The styles differ in
+when numbers are assigned, which nodes get type comments, and how attributes that need the metadata
+section are written.
 
 Source: the text printers of TVM 0.16, 0.7 and 0.6.
 """
@@ -18,12 +18,13 @@ from byoc_lab.relay.ir.node import Expr
 class Style:
     """The differences between the printers of different years.
 
-    late_numbers: a node gets its number when its first user is printed, not when it is itself.
-    note_all: types are noted on variables, functions, tuples and projections too.
-    sorted_functions: by name, not in the order of the module.
-    doubled: the type of a constant in the metadata is noted twice.
-    old_attributes: attributes of unknown class are `meta[T][i]`, whether or not that is shown.
-    suffixes: dtype of a scalar -> what follows the digits; other scalars go into the metadata.
+    late_numbers: a node gets its number when its first user is printed, not when the node itself is
+    printed. note_all: variables, functions, tuples and projections also get type comments.
+    sorted_functions: functions are sorted by name, not in the order of the module.
+    doubled: a constant in the metadata gets two type comments.
+    old_attributes: attributes of unknown class are printed as `meta[T][i]`, even if the metadata is
+    not shown. suffixes: dtype of a scalar -> suffix after the digits; scalars of other dtypes are
+    put into the metadata.
     """
 
     header: str
@@ -70,8 +71,8 @@ class Line:
     text: the line, indented.
     node: the expression that the line defines or begins; None for `}` and the like.
     function: name of the global function it belongs to.
-    refs: `%3`, `%x` and `@f` on the line, and what they stand for.
-    defines: `%3` or `%x`, when the line gives something a name.
+    refs: `%3`, `%x` and `@f` on the line -> the nodes that they refer to.
+    defines: `%3` or `%x`, if the line defines it.
     """
 
     text: str

@@ -1,8 +1,8 @@
 """Printing of expressions: the lines, their order and their numbers.
 
-A node that is more than a name gets its own line `%N = ...;`. Its text is created when a post-order
-walk reaches it; in style 0.0.5 its number, and with it its line, follow when its first user is
-written. Nested scopes are rules (`recursion.py`), so their depth is not limited by a stack.
+A node that is more than a name gets a separate line `%N = ...;`. Its text is created when a
+post-order walk reaches it; in style 0.0.5, its number and its line are created when its first user
+is written. Nested scopes are rules (`recursion.py`), so their depth is not limited by a stack.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ from byoc_lab.relay.text.printer_values import Names, ValuePrinter, quoted, with
 
 Block = list[Any]  # elements: Line and Indented
 Refs = dict[str, Expr]
-# `let %a = let %b = let %c = ...` on one line; deeper ones go into parentheses, to stay linear.
+# The maximum depth of `let %a = let %b = let %c = ...` on one line; deeper lets are put into
+# parentheses, so that the size of the text stays linear.
 _MAX_LET_DEPTH = 20
 MARKS = "\x02", "\x03"
-"""Around type comments, if a printer has them as `marks`; strings have these characters escaped."""
+"""Characters around type comments, if a printer uses them as `marks`; in strings they are
+escaped."""
 _UNMARKED = str.maketrans(dict.fromkeys(MARKS, "\ufffd"))
 _REFERENCES = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}
 
@@ -65,9 +67,9 @@ class NodePrinter(ValuePrinter):
         self.annotate = annotate
         self.show_types = show_types
         self.show_span = show_span
-        self.marks = "", ""  # around type comments
+        self.marks = "", ""  # characters around type comments
         self.names = Names()
-        self.global_names: dict[str, str] = {}  # the names of globals in the text
+        self.global_names: dict[str, str] = {}  # the names of globals used in the text
         self.taken_globals: set[str] = set()
         self.next_number = 0
         self.type_texts: dict[Type, str] = {}
@@ -85,7 +87,7 @@ class NodePrinter(ValuePrinter):
         self.scopes: list[Expr | None] = [None]  # nodes whose scopes are being written
         self.open: set[Expr | None] = {None}  # the same, for look-up
         self.let_depth = 0
-        self.buffers: list[Block] = []  # lines of the scopes that are being written
+        self.buffers: list[Block] = []  # lines of the scopes being written
 
     def global_function(self, name: str, func: Function) -> Block:
         self.start(func)
@@ -98,7 +100,7 @@ class NodePrinter(ValuePrinter):
     # Comments ------------------------------------------------------------------------------------
 
     def note(self, node: Expr) -> str:
-        """The comment after a node: its type and span."""
+        """The comment after a node, with its type and span."""
         if self.annotate is not None:
             return self.annotate(node)
         parts = []
@@ -110,11 +112,11 @@ class NodePrinter(ValuePrinter):
         return f"{first} /* {' '.join(parts)} */{last}" if parts else ""
 
     def note_new(self, node: Expr) -> str:
-        """The same where old printers wrote none."""
+        """The comment for kinds of nodes on which old printers wrote none."""
         return self.note(node) if self.style.note_all else ""
 
     def annotated(self, node: Expr) -> str:
-        """The comment of a node whose text has none by itself: that of `annotate`."""
+        """The comment from `annotate` for a node whose text has no type comment."""
         return self.note_new(node) if self.annotate else ""
 
     def type(self, ty: Type) -> str:
@@ -123,7 +125,7 @@ class NodePrinter(ValuePrinter):
         return self.type_texts[ty]
 
     def named_length(self, length: Symbolic) -> Symbolic:
-        """A symbolic length with `meta[tir.Var][0]` in place of each name."""
+        """A symbolic dimension as written in a type: a reference such as `meta[tir.Var][0]`."""
         if length not in self.lengths:
             self.lengths[length] = symbol(self.meta(type_key(length), length))
         return self.lengths[length]
@@ -131,7 +133,8 @@ class NodePrinter(ValuePrinter):
     # References ----------------------------------------------------------------------------------
 
     def refer(self, node: Expr, refs: Refs) -> str:
-        """The short text for a node that `visit` has seen; gives it a line if it needs one."""
+        """The short text for a node that `visit` has processed; creates its line if it needs
+        one."""
         if node in self.made:
             name = f"%{self.next_number}"
             self.next_number += 1
@@ -156,10 +159,11 @@ class NodePrinter(ValuePrinter):
         return text + self.annotated(node) * isinstance(node, (Op, GlobalVar))
 
     def place_definition(self, node: Expr) -> None:
-        """Ensure that the line of `node` is above the line that is being written.
+        """Ensure that the line of `node` is above the line being written.
 
-        It may be in a scope whose own text is not placed yet: a closure that is called with a value
-        it uses itself. TVM 0.16 then prints the use above the definition, which is invalid.
+        It may belong to a scope whose text is not placed yet: a closure called with a value that
+        the closure also uses. In that case TVM 0.16 prints the use above the definition, which is
+        invalid.
         """
         home = self.home[node]
         while home not in self.open and home not in self.made:
@@ -169,7 +173,7 @@ class NodePrinter(ValuePrinter):
             self.refer(home, {})
 
     def bind(self, var: Var, inferred: bool = True) -> str:
-        """A variable at its binding: name, type (which may be `inferred`), comment."""
+        """The text of a variable at its binding: name, type (possibly `inferred`), comment."""
         if var in self.short and var not in self.undeclared:
             return f"{self.short[var]}-malformed-ir{self.note_new(var)}"
         self.undeclared.discard(var)
@@ -177,7 +181,8 @@ class NodePrinter(ValuePrinter):
         return self.short[var] + self.annotation(var, inferred)
 
     def annotation(self, var: Any, inferred: bool) -> str:
-        """The text after a variable at its binding: its name if it differs, type, comment."""
+        """The text after a variable at its binding: its real name if that differs, type,
+        comment."""
         stated = self.is_stated(var.type_annotation, inferred)
         real = self.real_name(self.readable(var.name_hint), var.name_hint)
         ty = f": {self.type(var.type_annotation)}" if stated else ""
@@ -185,7 +190,8 @@ class NodePrinter(ValuePrinter):
         return real + device + ty + self.note_new(var)
 
     def is_stated(self, ty: Type | None, inferred: bool) -> bool:
-        """Whether an annotation is written. One that TVM cannot parse is left to inference."""
+        """Whether an annotation is written. An annotation that TVM cannot parse is omitted and left
+        to inference."""
         if ty is None or isinstance(ty, IncompleteType):
             return False
         return not (self.exact and inferred) or printer_exact.has_readable_type(ty)
@@ -196,12 +202,13 @@ class NodePrinter(ValuePrinter):
         return printer_exact.name(with_letter(hint)) if self.exact else hint.translate(_UNMARKED)
 
     def real_name(self, shown: str, hint: str) -> str:
-        """A comment for `parse` with a name that TVM can read only in another form."""
+        """A comment for `parse` with the real name, if TVM cannot parse that name."""
         differs = self.exact and hint and shown != hint
         return f" /* name={quoted(hint).replace('*', chr(92) + 'x2A')} */" if differs else ""
 
     def name_globals(self, mod: IRModule) -> None:
-        """Assign the names of globals in a module before those of other, similar globals."""
+        """Assign the names of the module's globals, before names of other globals that may be
+        similar."""
         for gv in mod:
             if self.readable_global(gv.name_hint) == gv.name_hint:
                 self.global_name(gv.name_hint)
@@ -210,7 +217,7 @@ class NodePrinter(ValuePrinter):
         return printer_exact.name(hint) if self.exact else hint.translate(_UNMARKED)
 
     def global_name(self, hint: str) -> str:
-        """`@f`, at calls and at the definition."""
+        """The text `@f` of a global, for calls and the definition."""
         if hint not in self.global_names:
             shown = base = self.readable_global(hint)
             count = 0
@@ -226,7 +233,8 @@ class NodePrinter(ValuePrinter):
     def visit(self, root: Expr) -> RecursiveRule:
         """Create the text of every node of the dataflow that ends in `root`."""
         late = self.style.late_numbers
-        stack: list[Any] = [root]  # None: the parts of the node below it are done
+        # None marks that the parts of the node below it on the stack are done.
+        stack: list[Any] = [root]
         while stack:
             node = stack.pop()
             if node is None:
@@ -251,7 +259,7 @@ class NodePrinter(ValuePrinter):
                 self.refer(node, {})
 
     def name(self, node: Expr) -> bool:
-        """Store the text of a node that never gets a line; returns whether it is such a node."""
+        """Store the text of a node if it never gets a line; returns whether that is so."""
         if isinstance(node, Var):
             self.short[node] = self.names.fresh(self.readable(node.name_hint))
             self.undeclared.add(node)
@@ -287,7 +295,7 @@ class NodePrinter(ValuePrinter):
     # Scopes --------------------------------------------------------------------------------------
 
     def nested(self, node: Expr) -> RecursiveRule:
-        """The text of a node that has nested scopes, or waits for its parts."""
+        """The text of a node with nested scopes, or of a node whose parts are not written yet."""
         if isinstance(node, Function):
             block = yield self.function(node, "fn ")
             block[-1].text += self.note_new(node)
@@ -339,7 +347,7 @@ class NodePrinter(ValuePrinter):
         return [*block, Line("}" + self.annotated(node))]
 
     def let(self, node: Let) -> RecursiveRule:
-        """`let %x = value;`; lines that the value needs go into the surrounding scope."""
+        """`let %x = value;`; lines for the value's operands are put into the surrounding scope."""
         bound, value = self.bind(node.var), node.value
         # TVM's parser accepts `let %x = let %y = ...` only in parentheses.
         flat = not self.exact and self.let_depth < _MAX_LET_DEPTH
@@ -360,7 +368,8 @@ class NodePrinter(ValuePrinter):
         """The first and the last line of a bound value."""
         first, last = block[0], block[-1]
         if self.exact and isinstance(first.node, Match) and first is not last:
-            first.text, last.text = f"({first.text}", f"{last.text})"  # else TVM cannot read it
+            # Otherwise TVM cannot parse it.
+            first.text, last.text = f"({first.text}", f"{last.text})"
         return first, last
 
     def scope(self, tail: Expr) -> RecursiveRule:
@@ -378,7 +387,7 @@ class NodePrinter(ValuePrinter):
         return lines
 
     def tail(self, node: Expr) -> RecursiveRule:
-        """The text of a node at the end of a line, which needs no number if it is used once."""
+        """The text of a node at the end of a scope; it needs no number if it is used only once."""
         yield self.visit(node)
         if node in self.made and self.uses[node] <= 1:
             return self.made.pop(node)

@@ -20,7 +20,8 @@ from byoc_lab.relay.text.json.writer import node_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_ESCAPED = re.compile(r"[^ !#-\[\]-~]")  # control characters, quotes, backslashes, not ASCII
+# Control characters, quotes, backslashes, non-ASCII characters.
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 
 _WORD = re.compile(r"[^\W\d][\w/]*(?:\.[^\W\d][\w/]*)*")
 
@@ -47,16 +48,16 @@ class ValuePrinter:
         self.entries: dict[tuple[str, int], str] = {}
 
     def meta(self, key: str, value: Any) -> str:
-        """`meta[T][i]`: the same value object always has the same index."""
+        """The text `meta[T][i]` for a value; the same object always has the same index."""
         at = (key, id(value))
         if at not in self.entries:
             items = self.metadata.setdefault(key, [])
-            items.append(value)  # also keeps its id from being reused
+            items.append(value)  # also keeps the object alive, so that its id is not reused
             self.entries[at] = f"meta[{key}][{len(items) - 1}]"
         return self.entries[at]
 
     def constant(self, node: Constant) -> tuple[str, bool]:
-        """A constant as text, and whether that is an entry of the metadata."""
+        """A constant as text, and whether the text is a reference to the metadata."""
         array = node.data.view()
         if array.ndim == 0 and not node.elided:
             text = self.scalar(array[()])
@@ -65,7 +66,7 @@ class ValuePrinter:
         return self.meta("relay.Constant", node), True
 
     def scalar(self, value: Any) -> str | None:
-        """A scalar as text; None when it has to go into the metadata."""
+        """A scalar as text; None if it must be put into the metadata."""
         name = value.dtype.name
         if name == "bool":
             return str(bool(value))
@@ -77,7 +78,7 @@ class ValuePrinter:
         return (str(value) if value.dtype.kind == "i" else f"{value:g}") + suffix
 
     def value(self, value: Any) -> str:
-        """An attribute value. Raises AttributeValueError for one that has no text."""
+        """An attribute value as text. Raises AttributeValueError if it has no text form."""
         if value is None:
             return "None"
         if isinstance(value, (bool, np.bool_)):
@@ -85,7 +86,7 @@ class ValuePrinter:
         if isinstance(value, str):
             return self.string(value)
         if isinstance(value, (int, np.integer)):
-            out_of_range = self.exact and value == -(2**63)  # parsed as minus 2**63
+            out_of_range = self.exact and value == -(2**63)  # the parser reads it as -(2**63)
             return self.meta("IntImm", int(value)) if out_of_range else str(int(value))
         if isinstance(value, (float, np.floating)):
             return self.float(float(value))
@@ -109,12 +110,12 @@ class ValuePrinter:
 
     def float(self, value: float) -> str:
         text = printer_exact.number(value) if self.exact else None
-        if text is None and self.exact and not math.isnan(value):  # NaN cannot be read at all
+        if text is None and self.exact and not math.isnan(value):  # NaN cannot be parsed
             return self.meta("FloatImm", value)
         return text or f"{value:g}f"
 
     def device(self, value: Attrs) -> str:
-        """A virtual device; in the metadata if shown, else written out."""
+        """A virtual device: a reference to the metadata if that is shown, else its fields."""
         if self.show_meta_data:
             return self.meta("VirtualDevice", value)
         return repr(value)
@@ -126,16 +127,16 @@ class ValuePrinter:
         return f"{{{', '.join(f'{self.value(k)}={self.value(v)}' for k, v in value.items())}}}"
 
     def pairs(self, values: Any) -> list[str]:
-        """`key=value` for undeclared attributes."""
+        """The text `key=value, ...` of attributes without schema."""
         return [f"{_key(key)}={self.undeclared_value(value)}" for key, value in values.items()]
 
     def undeclared_value(self, value: Any) -> str:
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(map(self.undeclared_value, value))}]"
         if self.exact and isinstance(value, (bool, np.bool_)):
-            return self.meta("IntImm", bool(value))  # TVM would read True as the number 1
+            return self.meta("IntImm", bool(value))  # TVM would parse True as the number 1
         if self.exact and isinstance(value, (float, np.floating)) and math.isinf(value):
-            return self.meta("FloatImm", float(value))  # TVM reads it as a float64
+            return self.meta("FloatImm", float(value))  # TVM parses it as a float64
         return self.value(value)
 
     def call_attributes(self, call: Call) -> list[str]:
@@ -159,7 +160,7 @@ class ValuePrinter:
     def fields(self, attrs: Attrs) -> list[str]:
         """The fields that differ from their default, and those without a default."""
         if attrs.schema is None:
-            # TVM's parser would read the `__dict__` that its printer writes as an attribute.
+            # TVM's printer writes `__dict__`, which its parser would read as an attribute.
             as_pairs = self.exact and not getattr(attrs, "elided", False)
             return self.pairs(attrs) if as_pairs else [f"__dict__={self.dictionary(attrs)}"]
         return [
@@ -169,14 +170,16 @@ class ValuePrinter:
         ]
 
     def is_default(self, value: Any, default: Any) -> bool:
-        """Whether a value is left out: like TVM, floats within 1e-9 of the default."""
+        """Whether a value is omitted because it is the default; as in TVM, floats may differ by
+        1e-9."""
         if not self.exact and isinstance(value, float) and isinstance(default, float):
             return abs(value - default) < 1e-9 or value == default
         return same_value(value, default)
 
 
 def _key(key: str) -> str:
-    """The name of an attribute; in quotes if it is not a name, which only `parse` reads."""
+    """An attribute key; in quotes (which only byoc_lab's `parse` accepts) if it is not a valid
+    name."""
     return key if _WORD.fullmatch(key) else quoted(key)
 
 
@@ -186,18 +189,20 @@ def with_letter(hint: str) -> str:
 
 
 class Names:
-    """Names for variables: their own, made unique by a number."""
+    """Unique names for variables: the variable's name, followed by a number if it is already
+    used."""
 
     def __init__(self) -> None:
         self.taken: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
-        """`%hint`, `%hint1`, ...; a hint that begins with no letter gets a `v` in front."""
+        """A new name: `%hint`, `%hint1`, ...; `v` is prepended if the hint does not begin with a
+        letter."""
         name = with_letter(hint)
         if name not in self.taken:
             self.taken[name] = 0
             return "%" + name
-        # The next name may be in use for another hint.
+        # The next name may already be used for another hint.
         while True:
             self.taken[name] += 1
             numbered = f"{name}{self.taken[name]}"

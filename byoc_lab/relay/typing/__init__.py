@@ -1,1 +1,1 @@
-"""Type inference, with unification, kinds, and patterns of algebraic data types."""
+"""Type inference, unification, kind checking, and exhaustiveness of matches."""

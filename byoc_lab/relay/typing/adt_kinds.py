@@ -1,4 +1,4 @@
-"""Kind checking: type functions are defined and get the right number of type arguments.
+"""Kind checking: checks that data types are defined and get the right number of type arguments.
 
 Source: src/relay/analysis/kind_check.cc of TVM 0.16.
 """
@@ -24,7 +24,7 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
     """The kind of a type. Raises TypeInferenceError for an ill-kinded type.
 
     Args:
-        mod: the module that defines the data types; without one, `t` may not mention any.
+        mod: the module that defines the data types; without it, `t` must not contain data types.
     """
     stack: list[tuple[Type, bool]] = [(t, True)]
     while stack:
@@ -44,7 +44,8 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
 
 
 def _check(ty: Type, applied: bool, mod: IRModule | None) -> None:
-    """Check one type without its parts; `applied`: it need not be of kind Type."""
+    """Check one type without its parts. applied: it is the function of a type call, so its kind
+    need not be Type."""
     if isinstance(ty, TypeCall):
         if not isinstance(ty.func, GlobalTypeVar):
             raise TypeInferenceError(f"{ty}: found {ty.func}, expected the name of a data type")

@@ -1,9 +1,9 @@
 """Exhaustiveness of a match: the values that no clause handles (`unmatched_cases`).
 
-A candidate pattern represents the values it matches; the first candidate, a wildcard, represents
-all. For each candidate the first clause that may match it decides: if the clause matches all of it,
-the candidate is done; if it matches a part, the wildcards of the candidate are expanded to every
-constructor. A candidate that no clause matches is a missing case.
+A candidate pattern represents the values it matches; the first candidate is a wildcard, which
+represents all values. Each candidate is compared with the first clause that may match it. If the
+clause matches all its values, the candidate is done; if only some, the candidate's wildcards are
+expanded to all constructors. A candidate that no clause matches is a missing case.
 
 Source: src/relay/analysis/match_exhaustion.cc of TVM 0.16 (same cases, in the same order).
 """
@@ -24,21 +24,21 @@ from byoc_lab.relay.ir.adt import (
 )
 from byoc_lab.relay.ir.module import IRModule
 
-# The question is NP-hard; matches that people write have some dozens of cases.
+# The problem is NP-hard; matches in real programs have some dozens of cases.
 MAX_CASES = 5_000
 
 _NO, _IN_PART, _YES = range(3)
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Patterns for what `match` does not handle; empty when it handles everything.
+    """Patterns for the values that `match` does not handle; empty if it handles all.
 
     Args:
         mod: the module that defines the types of the constructors in the patterns.
 
-    Raises TypeInferenceError for patterns that contradict each other (a constructor with another
-    number of fields) or have more than 5,000 cases, UnknownNameError for a type that `mod` does
-    not define.
+    Raises TypeInferenceError for patterns that contradict each other (a constructor with different
+    numbers of fields) or more than 5,000 cases, UnknownNameError for a type that `mod` does not
+    define.
     """
     mod = mod if mod is not None else IRModule()
     candidates: list[Pattern] = [PatternWildcard()]

@@ -1,13 +1,13 @@
 """Type inference: every node gets its `checked_type`.
 
-1. Walk each function, operands first. A node whose operands have types is typed at once; where a
-   type is missing, a hole represents it and the node waits in a queue.
+1. Walk each function, operands first. A node whose operands have types is typed immediately; a
+missing type is represented by a hole, and the node waits in a queue.
 2. Whenever a hole is resolved, retry the nodes that wait for it: relations also work backwards, so
    that `nn.conv2d` determines the type of an untyped weight.
 3. Rebuild the nodes with their types, completing missing annotations.
 
-A node that already has a type stays the same object when nothing below it is new: inference after a
-small change costs a walk, not a second inference.
+A typed node stays the same object if nothing below it is new, so inference after a small change
+costs one walk, not a full inference.
 
 Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 """
@@ -70,8 +70,8 @@ def infer_module(
 ) -> IRModule:
     """`mod` with every node typed: a copy, or `mod` itself when it is typed already.
 
-    With `in_place`, the nodes of `mod` get their types themselves: for modules that were just made
-    and that nothing else refers to, in half the memory.
+    With `in_place`, types are stored in the nodes of `mod`, which takes half the memory: only for
+    modules that were just created and that nothing else refers to.
 
     Raises TypeInferenceError naming the expression, what was found and what was expected, and
     FreeVariableError for a function that has free variables,
@@ -83,7 +83,7 @@ def infer_module(
         return _infer_module(mod, declare_globals, in_place)
 
 
-# Typed functions that do not refer to their module, which need no second inference.
+# Typed functions that do not refer to their module need no second inference.
 _SETTLED: WeakSet[Function] = WeakSet()
 
 
@@ -108,7 +108,7 @@ def _infer_module(mod: IRModule, declare_globals: bool, in_place: bool) -> IRMod
     else:
         for gv, func in todo.items():
             typed.functions[gv] = solver.rebuilt(func)
-    # A length may be determined by another function; a data type belongs to the module.
+    # Another function may determine a dimension; a data type belongs to the module.
     if not mod.type_definitions and not any(ty.has_symbols for ty in solver.types.values()):
         _SETTLED.update(typed.functions[gv] for gv in alone)
     for gv in solver.undeclared:
@@ -127,7 +127,7 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
 
 
 def infer_above(expr: Expr) -> Expr:
-    """`expr` with a type, when all of its parts have theirs; nothing below it is visited."""
+    """`expr` with its type, if all of its parts are typed; nothing below it is visited."""
     solver = _Solver(IRModule(), False)
     for part in expr.parts():
         if not isinstance(part, Op):
@@ -139,8 +139,8 @@ def infer_above(expr: Expr) -> Expr:
 
 
 def infer_in_place(root: Expr, mod: IRModule) -> None:
-    """Give `root`, and what is below it without a type, their types; below a typed node nothing is
-    visited. For nodes that were just made and that nothing else refers to."""
+    """Store types in `root` and the untyped nodes below it; nothing below a typed node is visited.
+    Only for nodes that were just created and that nothing else refers to."""
     with diagnosed(mod):
         solver = _Solver(mod, False)
         for node in post_order_new(root, {}, lambda node: not node.is_typed):
@@ -152,7 +152,7 @@ def infer_in_place(root: Expr, mod: IRModule) -> None:
 
 
 class _Types(dict[Expr, Type]):
-    """Types by node; an operator has a type only at a call."""
+    """Types by node; an operator has no type except as the callee of a call."""
 
     def __missing__(self, node: Expr) -> Type:
         if isinstance(node, Op):
@@ -162,19 +162,21 @@ class _Types(dict[Expr, Type]):
 
 @dataclass(frozen=True, slots=True)
 class _Midway:
-    """A stop on the stack of a walk: the first parts of `node` are typed, the others are not."""
+    """A mark on the stack of a walk: the first parts of `node` are typed, the other parts are not
+    yet."""
 
     node: Let | Match | Call
 
 
 class _Solver(CallRules, DataTypeRules):
-    """One inference: the types found so far, and the attempts that wait for more."""
+    """One inference: the types found so far, and the attempts that wait for more types."""
 
     def __init__(self, mod: IRModule, declare_globals: bool):
         self.mod = mod
         self.unifier = Unifier()
         self.types = _Types()
-        self.fresh: set[Expr] = set()  # nodes whose type may differ from their checked_type
+        # Nodes whose inferred type may differ from their checked_type.
+        self.fresh: set[Expr] = set()
         self.attempts: list[tuple[Sequence[Type], Callable[[], bool]]] = []
         self.waiting: dict[Type, set[int]] = {}  # hole -> positions in `attempts`
         self.open_calls = []
@@ -182,9 +184,10 @@ class _Solver(CallRules, DataTypeRules):
         self.undeclared: list[GlobalVar] = []
         self.declared = mod.declared
         self.memo: dict[Expr, Expr] = {}
-        self.instances: dict[Expr, list[Type]] = {}  # calls of generic functions: their type_args
+        # Call of a generic function -> its type arguments.
+        self.instances: dict[Expr, list[Type]] = {}
         self.equal_types: dict[Type, Type] = {}
-        self.type_args: dict[tuple[Type, ...], tuple[Type, ...]] = {}  # equal ones are one
+        self.type_args: dict[tuple[Type, ...], tuple[Type, ...]] = {}  # equal types are one object
         self.globals: dict[str, Type] = {}
         for gv, func in mod.functions.items():
             self.globals[gv.name_hint] = self._signature(func)
@@ -223,19 +226,20 @@ class _Solver(CallRules, DataTypeRules):
                 stack += reversed(self._below(node))
 
     def _below(self, node: Expr) -> Sequence[Any]:
-        """The nodes to visit before `node` itself, with marks for the steps between them."""
+        """The nodes to visit before `node`, with marks for the steps between them."""
         if isinstance(node, Let):
-            self.of_variable(node.var)  # must be known before the body is visited
+            self.of_variable(node.var)  # its type must be known before the body is visited
             return node.value, _Midway(node), node.body
         if isinstance(node, Match):
             return node.data, _Midway(node), *(c.rhs for c in node.clauses)
         if isinstance(node, Call) and isinstance(node.op, Function):
-            # Arguments first: they type the parameters of a literal before its body.
+            # Arguments first: they determine the parameter types of a function literal before its
+            # body is visited.
             return *node.args, _Midway(node), node.op
         return node.parts()
 
     def _midway(self, node: Let | Match | Call) -> None:
-        """Derive types of the other parts of a node from its first parts."""
+        """Derive the types of a node's other parts from its first parts."""
         if isinstance(node, Call):
             self._type_parameters(node)
         elif isinstance(node, Let):
@@ -246,7 +250,8 @@ class _Solver(CallRules, DataTypeRules):
 
     def _type_parameters(self, call: Call) -> None:
         assert isinstance(call.op, Function)
-        for param, arg in zip(call.op.params, call.args, strict=False):  # _apply counts them
+        # `_apply` counts the arguments.
+        for param, arg in zip(call.op.params, call.args, strict=False):
             known = self.types[arg]
             if _is_open(param.type_annotation) and not known.has_holes:
                 self.types.setdefault(param, known)
@@ -280,7 +285,7 @@ class _Solver(CallRules, DataTypeRules):
                 )
             ty = IncompleteType()
             self.undeclared.append(gv)
-        self.fresh.add(gv)  # its users are typed again: the function may have changed
+        self.fresh.add(gv)  # its users are typed again, because the function may have changed
         return ty
 
     def _function(self, func: Function) -> Type:
@@ -305,7 +310,7 @@ class _Solver(CallRules, DataTypeRules):
         return self.shared(TupleType([self.types[f] for f in node.fields]))
 
     def shared(self, ty: Type) -> Type:
-        """One object for types that are equal."""
+        """The shared object for equal types."""
         return self.equal_types.setdefault(ty, ty)
 
     def _projection(self, node: TupleGetItem) -> Type:
@@ -341,7 +346,8 @@ class _Solver(CallRules, DataTypeRules):
     # 2. Solve ------------------------------------------------------------------------------------
 
     def now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
-        """Call `attempt` now and, until it succeeds, whenever a hole in `types` is resolved."""
+        """Call `attempt` now, and if it fails, again whenever a hole in `types` is resolved, until
+        it succeeds."""
         if not attempt():
             self.attempts.append((types, attempt))
             self._wait(len(self.attempts) - 1)
@@ -360,7 +366,8 @@ class _Solver(CallRules, DataTypeRules):
             for number in sorted(ready):
                 if not self.attempts[number][1]():
                     self._wait(number)
-        # They refer to the solver: this cycle would keep the whole inference in memory.
+        # The attempts refer to the solver: the reference cycle would keep the whole inference in
+        # memory.
         self.attempts.clear()
         self.waiting.clear()
 
@@ -398,7 +405,7 @@ class _Solver(CallRules, DataTypeRules):
 
     def rebuilt(self, root: Expr) -> Any:
         if root not in self.fresh and not self.unifier.found_lengths:
-            return root  # the users of a fresh node are fresh, too
+            return root  # users of a new node are new, too
         return rebuild(root, self._attach, memo=self.memo)
 
     def type_in_place(self, nodes: Iterable[Expr]) -> None:
@@ -416,7 +423,7 @@ class _Solver(CallRules, DataTypeRules):
         return post.with_type(found.pop("_checked_type"), **found)
 
     def _found(self, node: Any) -> dict[str, Any]:
-        """The fields of a node that inference completes, its type first."""
+        """The fields of a node that inference completes, beginning with its type."""
         ty = self.type_of(node)
         found: dict[str, Any] = {"_checked_type": ty}
         if isinstance(node, Var) and (_is_open(node.type_annotation) or ty != self.types[node]):

@@ -36,7 +36,8 @@ from byoc_lab.relay.typing.infer_errors import fail
 
 
 class DataTypeRules:
-    """Rules mixed into an inference, which provides the module, the types so far and `unify`."""
+    """A mixin with rules for data types; the inference provides the module, the types so far and
+    `unify`."""
 
     mod: IRModule
     types: dict[Expr, Type]
@@ -68,7 +69,8 @@ class DataTypeRules:
         return data
 
     def type_pattern(self, match: Match, pattern: Pattern, ty: Type) -> None:
-        """Type the variables of a pattern that is matched against a value of type `ty`."""
+        """Assign types to the variables of a pattern that is matched against a value of type
+        `ty`."""
         what, at = f"the pattern {pattern}", pattern.span
         if isinstance(pattern, PatternVar):
             self.unify(match, ty, self.of_variable(pattern.var), what, at)
@@ -112,8 +114,8 @@ class DataTypeRules:
 
 
 def is_of_anything(ty: Type) -> bool:
-    """Whether the holes in a type are arguments of a data type: the element type of an empty list
-    that is never extended cannot be determined."""
+    """Whether all holes in a type are type arguments of a data type: for example, the element type
+    of an empty list that is never extended cannot be determined."""
     if isinstance(ty, TypeCall):
         return True
     return all(is_of_anything(p) for p in parts_of(ty) if p.has_holes) and bool(parts_of(ty))

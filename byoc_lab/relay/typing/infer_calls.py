@@ -18,15 +18,15 @@ from byoc_lab.relay.typing.unify import Unifier
 
 
 class CallRules:
-    """Rules mixed into an inference, which provides the types so far, their unifier, and
-    `now_or_later` for rules that have to wait for more types."""
+    """A mixin with rules for calls; the inference provides the types so far, their unifier, and
+    `now_or_later` for rules that must wait for more types."""
 
     unifier: Unifier
     types: dict[Expr, Type]
-    instances: dict[Expr, list[Type]]  # calls of generic functions: their type_args
+    instances: dict[Expr, list[Type]]  # call of a generic function -> its type arguments
     unify: Callable[..., Type]
     now_or_later: Callable[[Sequence[Type], Callable[[], bool]], None]
-    open_calls: list[tuple[Call, Type]]  # calls of untyped callees, and their results
+    open_calls: list[tuple[Call, Type]]  # (call of an untyped callee, type of its result)
 
     def call_type(self, call: Call) -> Type:
         if isinstance(call.op, Op):
@@ -51,7 +51,8 @@ class CallRules:
                 facts={"kind": "callee", "found": callee},
             )
         if callee.type_params:
-            # Each call has its own type arguments: the function's result must be known first.
+            # Each call has separate type arguments, so the function's result type must be known
+            # first.
             callee = self.unifier.resolve(callee)
             assert isinstance(callee, FuncType)
             if callee.ret_type.has_holes and not is_of_anything(callee.ret_type):
@@ -82,8 +83,8 @@ class CallRules:
         return True
 
     def guess(self) -> bool:
-        """Assume that a callee without any other information is a function of exactly these types.
-        Returns whether such a call existed."""
+        """Assume, for a callee of unknown type, that it is a function of exactly the types of the
+        call. Returns whether there was such a call."""
         while self.open_calls:
             call, result = self.open_calls.pop(0)
             callee = self.unifier.head(self.types[call.op])
@@ -111,9 +112,9 @@ class CallRules:
             fail(call, f"{definition.name} takes {schema.type_key}, found {attrs.type_key}")
         args = [self.types[a] for a in call.args]
         if definition.relation is identity:
-            return args[0]  # even a hole: both are resolved together
+            return args[0]  # even a hole is assigned: both types are resolved together
         attrs = definition.attributes(attrs)
-        if not any(t.has_holes for t in args):  # the usual case: known operands, known result
+        if not any(t.has_holes for t in args):  # the usual case: operands and result are known
             *wanted, result = self._relate(call, definition, attrs, args)
             self._check_arguments(call, definition, args, wanted)
             if result is not None and not result.has_holes:
@@ -143,7 +144,7 @@ class CallRules:
         except ByocLabError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # A stride of 0, an infinite scale, a dtype that NumPy lacks.
+            # For example a stride of 0, an infinite scale, or a dtype that NumPy lacks.
             fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
         result = found[-1]
         if isinstance(result, TensorType) and any(

@@ -12,7 +12,8 @@ from byoc_lab.relay.ir.variables import Scopes
 
 
 def place(node: Expr, at: Span | None = None) -> str:
-    """The position of `node` (or, more precisely, `at`) as a message prefix; "" when unknown."""
+    """The source location of `node` (or of `at`, if that is more precise) as a message prefix; ""
+    if unknown."""
     span = at or node.span
     return f"{span}: " if span else ""
 
@@ -24,15 +25,16 @@ def fail(
     at: Span | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> NoReturn:
-    """Raise a TypeInferenceError about `node`; facts: see `DiagnosticError`, else the cause's."""
+    """Raise a TypeInferenceError about `node`. facts: see `DiagnosticError`; by default the facts
+    of the cause."""
     facts = facts or getattr(cause, "facts", None)
     raise TypeInferenceError(f"{place(node, at)}{message}", node, facts, at) from cause
 
 
 def check_scopes(func: Function, name: str, scopes: Scopes) -> None:
-    """Raise for a variable of a global function that violates a rule of scopes, free ones first:
-    FreeVariableError, WellFormedError, and TypeInferenceError for the value of a let that uses the
-    variable of the let, unless it is a function literal."""
+    """Raise an error for a variable of a global function that violates a rule of scopes, free
+    variables first: FreeVariableError, WellFormedError, and TypeInferenceError for the value of a
+    let that uses the variable of the let, unless it is a function literal."""
     if scopes.free or scopes.faults:
         check_closed(func, name)  # raises an error that shows the free variables
     if scopes.faults:

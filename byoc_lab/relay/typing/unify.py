@@ -1,7 +1,7 @@
 """Unification of types, which resolves their holes.
 
-A `?` dimension unifies with any other. A symbolic length that is unified with a number is replaced
-by that number everywhere.
+A `?` dimension unifies with any other. A symbolic dimension unified with a number is replaced by
+that number everywhere.
 
 Source: the type solver of TVM 0.16.
 """
@@ -35,8 +35,8 @@ class Unifier:
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
-        self.found_lengths: dict[SizeName, Dim] = {}  # of symbolic sizes
-        self.filled: list[Type] = []  # the holes that were bound, in that order
+        self.found_lengths: dict[SizeName, Dim] = {}  # symbolic size -> bound size
+        self.filled: list[Type] = []  # the holes in the order in which they were bound
 
     def head(self, ty: Type) -> Type:
         """`ty` itself, or the type that a hole is bound to (its parts may still have holes)."""
@@ -67,12 +67,12 @@ class Unifier:
         return found
 
     def known(self, ty: Type) -> Type | None:
-        """The type as a relation receives it: None for an unbound hole."""
+        """The type in the form that relations receive: None for an unbound hole."""
         ty = self.resolve(ty)
         return None if isinstance(ty, IncompleteType) else ty
 
     def unify(self, a: Type, b: Type) -> Type:
-        """Unify `a` and `b`. Raises TypeInferenceError when that is impossible."""
+        """Unify `a` and `b`. Raises TypeInferenceError if that is impossible."""
         a, b = self.head(a), self.head(b)
         if a is b or a == b:
             return a
@@ -110,7 +110,7 @@ class Unifier:
         return TensorType(shape, a.dtype)
 
     def _go_together(self, x: Dim, y: Dim) -> bool:
-        """Unify two sizes if possible, binding a symbolic one; return whether it is."""
+        """Unify two sizes if possible, binding a symbolic size; returns whether it is possible."""
         if x == y:
             return True
         for mine, other in ((x, y), (y, x)):
@@ -131,8 +131,8 @@ def _occurs(hole: Type, ty: Type) -> bool:
 
 
 def _same_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
-    """Two generic function types over the type parameters of the one that has fewer. The other
-    parameters of the more general type become holes."""
+    """Two generic function types, both expressed with the type parameters of the type that has
+    fewer. The remaining parameters of the more general type become holes."""
     if len(a.type_params) > len(b.type_params):
         b, a = _same_parameters(b, a)
         return a, b

@@ -1,4 +1,4 @@
-"""Dimensions of tensors: numbers, `?`, and symbolic lengths such as `n` and `2*n + 1`."""
+"""Dimensions of tensors: numbers, `?`, and symbolic dimensions such as `n` and `2*n + 1`."""
 
 from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.dims.symbolic import (

@@ -16,8 +16,8 @@ class IntImm(int):
     @classmethod
     @lru_cache(maxsize=1 << 14)
     def _shared(cls, dtype: str, value: int) -> IntImm:
-        """Small values are shared: shapes and attributes repeat them so often that copies would be
-        most of the memory of a module."""
+        """Small values are shared objects: shapes and attributes repeat them so often that copies
+        would take most of a module's memory."""
         made = super().__new__(cls, value)
         made.dtype = dtype
         return made

@@ -1,10 +1,10 @@
 """Symbolic dimension sizes, such as `n` and `2*n + 1`, and arithmetic on them.
 
-A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
-length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
-are the same value. Anything else (a rounded quotient, a maximum) is one factor, equal to another
-factor of the same function and operands. A length of more than MAX_LEAVES names and numbers, or one
-with a number of more than 64 bits, is `?`.
+A symbolic dimension is stored as a sum of products, `2*n*m + n + 1`, so that equal dimensions
+compare equal: `n + 1` and `1 + n` are the same value, without a simplifier as in TVM. Any other
+function (a rounded quotient, a maximum) is one factor; two such factors are equal if their
+functions and operands are. A dimension of more than MAX_LEAVES names and numbers, or with a number
+of more than 64 bits, becomes `?`.
 
 Source: dimensions as `tir.PrimExpr` in the Relay types of TVM 0.16.
 """
@@ -21,11 +21,12 @@ from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.dims.unknown import Any, UndecidedError, Unknown
 
 MAX_LEAVES = 60
-"""Names and numbers of a length. Networks have a few; each step of `n + n // 2` doubles them."""
+"""The maximum number of names and numbers in a dimension. Networks need a few; each step of `n + n
+// 2` doubles them."""
 
 
 class SizeName:
-    """The variable of a symbolic length. Two objects of the same name are different.
+    """The variable of a symbolic dimension. Two objects of the same name are different.
 
     `key` is TVM's class for it: tir.Var, or tir.SizeVar for one that cannot be negative.
     """
@@ -43,7 +44,7 @@ class SizeName:
 class Rounded:
     """A factor that is not a product: `(n + 1) // 2`, `n % 4`, `max(n, m)`, `min(n, m)`.
 
-    `key` is TVM's class for it, as "tir.FloorDiv".
+    `key` is TVM's class for it, such as "tir.FloorDiv".
     """
 
     __slots__ = ("a", "b", "key")
@@ -80,14 +81,14 @@ class Rounded:
 
 
 Factor = SizeName | Rounded
-Product = frozenset[tuple[Factor, int]]  # each factor with its power; empty: the number 1
+Product = frozenset[tuple[Factor, int]]  # a product: pairs (factor, power); empty: the number 1
 Terms = dict[Product, int]  # a sum: product -> coefficient
 
 
 class Symbolic(Unknown):
-    """A symbolic length, `n = symbol("n")`, or one computed from it, `2*n + 1`, `n // 2`.
+    """A symbolic dimension, `n = symbol("n")`, or one computed from it, `2*n + 1`, `n // 2`.
 
-    Lengths are equal when they are equal for all values of the names. Comparing them by size raises
+    Two are equal if they are equal for all values of the names. Comparisons such as `<` raise
     UndecidedError, a TypeError.
     """
 
@@ -103,7 +104,7 @@ class Symbolic(Unknown):
 
     @property
     def symbol(self) -> SizeName | None:
-        """The name, when the length is a single name."""
+        """The name, if the dimension is a single name."""
         if len(self.terms) == 1:
             ((product, count),) = self.terms.items()
             if count == 1 and len(product) == 1:
@@ -188,7 +189,7 @@ class Symbolic(Unknown):
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
 
     def replace(self, found: Mapping[SizeName, Dim]) -> Dim:
-        """The length with some of its names replaced by others, or by numbers."""
+        """The dimension with some of its names replaced by other names or numbers."""
         total: Dim = 0
         for product, count in self.terms.items():
             term: Dim = count
@@ -225,7 +226,7 @@ Dim = int | Unknown
 
 
 def symbol(name: str, key: str = "tir.Var") -> Symbolic:
-    """A new symbolic length. Two of the same name are different.
+    """A new symbolic dimension. Two of the same name are different.
 
     `key` is TVM's class for it, tir.Var or tir.SizeVar.
     """
@@ -233,7 +234,7 @@ def symbol(name: str, key: str = "tir.Var") -> Symbolic:
 
 
 def named(name: SizeName) -> Symbolic:
-    """The length of this name."""
+    """The symbolic dimension that is this name."""
     return Symbolic({frozenset([(name, 1)]): 1})
 
 
@@ -259,11 +260,10 @@ def _extreme(key: str, choose: Callable[[int, int], int], a: Dim, b: Dim) -> Dim
 
 
 def as_dim(d: object) -> Dim:
-    """`d` as a dimension: an int (IntImm), `?`, or a symbolic length.
+    """`d` as a dimension: an int (IntImm), `?`, or a symbolic dimension.
 
-    Variables of apache-tvm and expressions over them become symbolic lengths. Raises
-    TypeInferenceError for a negative number, one of more than 64 bits, and anything that is not a
-    length.
+    Variables of apache-tvm and expressions over them become symbolic dimensions. Raises
+    TypeInferenceError for a negative number, a number of more than 64 bits, and any other value.
     """
     if isinstance(d, (Unknown, IntImm)):
         return d
@@ -287,7 +287,7 @@ def _is_foreign(d: object) -> bool:
 
 
 def _of(terms: Terms) -> Dim:
-    """The sum; a plain int when no name is left in it, `?` when it is long."""
+    """The sum as a dimension: a plain int if it contains no name, `?` if it is too long."""
     kept = {product: count for product, count in terms.items() if count}
     if not kept.keys() - {_ONE}:
         return kept.get(_ONE, 0)
@@ -350,11 +350,11 @@ COMPUTED: dict[str, Callable[[Dim, Dim], Dim]] = {
 
 
 def computed(key: str, *parts: AnyObject) -> Dim:
-    """The length that TVM's expression of class `key` over `parts` computes.
+    """The dimension that TVM's expression of class `key` over `parts` computes.
 
-    A cast or a rounding of a length is that length; a result that is not an integer for all values
-    of the names (a length times 2.5, rounded) is `?`. Raises ValueError for a class that does not
-    compute a length.
+    A cast or a rounding of a dimension has no effect; a result that is not an integer for all
+    values of the names (a dimension times 2.5, rounded) is `?`. Raises ValueError for a class that
+    does not compute a dimension.
     """
     if any(isinstance(p, Any) for p in parts):
         return Any()
@@ -375,13 +375,15 @@ _MET: dict[int, tuple[AnyObject, Symbolic]] = {}
 
 
 def declare(variable: AnyObject, key: str) -> AnyObject:
-    """Register a variable of apache-tvm as a length of TVM's class `key`, and return it."""
+    """Register a variable of apache-tvm as a symbolic dimension of TVM's class `key`; returns the
+    variable."""
     _MET[hash(variable)] = (variable, symbol(str(variable.name), key))
     return variable
 
 
 def from_tvm(value: AnyObject) -> AnyObject:
-    """An object of apache-tvm as a number or length. Raises TypeInferenceError for others."""
+    """An object of apache-tvm as a number or dimension. Raises TypeInferenceError for other
+    objects."""
     kind = type(value).__name__
     if not type(value).__module__.startswith("tvm."):
         return value

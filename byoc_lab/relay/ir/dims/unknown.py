@@ -1,4 +1,4 @@
-"""Dimensions without a number before the program runs, and the one printed `?`."""
+"""Dimensions whose numbers are known only at run time, and the dimension printed `?`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from byoc_lab.errors import TypeInferenceError
 
 
 class UndecidedError(TypeInferenceError, TypeError):
-    """An operation on a symbolic length whose result depends on its value: `n < 4`, `n / 3`."""
+    """An operation on a symbolic dimension whose result depends on the dimension's value: `n < 4`,
+    `n / 3`."""
 
 
 class Unknown:
-    """A dimension without a number before the program runs; base of Any and Symbolic.
+    """A dimension whose number is known only at run time; base of Any and Symbolic.
 
-    A length computed from it is unknown too.
+    Dimensions computed from it are unknown too.
     """
 
     __slots__ = ()

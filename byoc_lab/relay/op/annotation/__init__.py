@@ -1,4 +1,4 @@
-"""Operators that annotate and compute nothing: the borders of regions."""
+"""Operators that only annotate: the boundaries of regions."""
 
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end, stop_fusion
 

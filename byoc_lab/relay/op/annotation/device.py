@@ -20,7 +20,7 @@ def target(value: AnyValue) -> AnyValue:
 
 
 def scope(value: AnyValue) -> str:
-    """A string attribute that TVM stores as an object, unlike others."""
+    """A string attribute that TVM, unlike other strings, stores as an object."""
     return string(value)
 
 

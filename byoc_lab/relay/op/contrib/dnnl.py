@@ -1,7 +1,7 @@
 """`relay.op.contrib.dnnl`: the back end DNNL under TVM's name for it.
 
-What byoc_lab offloads, which is more than TVM 0.16 does; `byoc_lab.compat` has all names of TVM's
-module, and offloads what TVM does. Nothing in `byoc_lab.relay` uses this module.
+It offloads more than TVM 0.16 does; `byoc_lab.compat` has all names of TVM's module, and offloads
+exactly what TVM offloads. Nothing in `byoc_lab.relay` uses this module.
 """
 
 from __future__ import annotations

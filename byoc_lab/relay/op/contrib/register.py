@@ -41,7 +41,7 @@ def registered_table(compiler: str) -> Table | None:
 
 
 def get_pattern_table(compiler: str) -> Sequence[Entry] | None:
-    """The pattern table of `compiler`, or None when it has registered none (as in TVM)."""
+    """The pattern table of `compiler`; None if it has not registered one (as in TVM)."""
     return _TABLES[compiler]() if compiler in _TABLES else None
 
 
@@ -62,5 +62,5 @@ def register_optimizer(compiler: str, optimizer: Optimizer | None = None) -> Any
 
 
 def get_optimizer(compiler: str) -> Optimizer | None:
-    """The optimizer of `compiler`, or None when it has registered none."""
+    """The optimizer of `compiler`; None if it has not registered one."""
     return _OPTIMIZERS.get(compiler)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from byoc_lab.errors import nearest
 
 IN_COMPAT = ("arm_compute_lib", "bnns", "cublas", "cudnn", "cutlass")
-"""Those whose pattern tables `import byoc_lab.compat.integrations` registers."""
+"""Integrations whose pattern tables `import byoc_lab.compat.integrations` registers."""
 NOT_HERE = (
     "clml", "cmsis-nn", "coremlcompiler", "ethos-n", "ethos-u", "tensorrt", "torch", "vitis_ai"
 )  # fmt: skip
-"""Those of TVM 0.16 that byoc_lab does not have."""
+"""Integrations of TVM 0.16 that byoc_lab does not have."""
 
 
 def unregistered(name: str, known: list[str]) -> str:
-    """Sentences for the end of an error about a name that is not one of `known`."""
+    """The end of an error message about a name that is not in `known`."""
     if name in IN_COMPAT:
         return (
             f"{name!r} is one of TVM's integrations, whose table is in byoc_lab.compat: `import "

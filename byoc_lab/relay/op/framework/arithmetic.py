@@ -1,7 +1,7 @@
 """The kinds of arithmetic: how an operator computes its elements.
 
-Checks of numbers derive from the kind how much a result may round, how errors of the arguments
-reach it, and which branches of the operator inputs exercise.
+Numerical checks derive from the kind the rounding error of a result, the propagation of errors of
+the arguments, and the branches of the operator that inputs exercise.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from byoc_lab.relay.op.framework.branches import Branches
 
 
 class Arithmetic(Enum):
-    """exact: floats in the result are never rounded. branches: those that most operators of the
-    kind have."""
+    """exact: floats in the result are never rounded. branches: the branches that most operators of
+    the kind have."""
 
     def __init__(self, doc: str, exact: bool = False, branches: Branches | None = None) -> None:
         self.doc, self.exact, self.branches = doc, exact, branches

@@ -1,7 +1,8 @@
 """Branches of operators: the ways to compute an element that inputs may or may not reach.
 
 A function maps the attributes, the arguments and the result of a call to the branches and whether
-an element took each. An operator has one if a wrong kernel could be right in another branch.
+an element took each. A computation is split into branches if a wrong kernel could be right in one
+of them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from byoc_lab.relay.op.framework.layout_rules import Answer, Layouts, rank_of_ty
 
 
 def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The argument with more axes determines the layout; the other one is changed alike."""
+    """The argument with more axes determines the layout; the other argument is changed in the same
+    way."""
     left, right = old_in
     ranks = [rank_of_type(ty) for ty in types]
     unknown = Answer([None, None], [None], attrs)
@@ -22,7 +23,7 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
         if ranks[n] < ranks[1 - n]:
             return unknown
         ahead = ranks[n] - ranks[1 - n]
-        if ahead > len(given):  # the layout names too few axes: nn.dense uses NC
+        if ahead > len(given):  # the layout names fewer axes than the tensor has: nn.dense uses NC
             return unknown
         other = Layout.of(given.axes[ahead : ahead + ranks[1 - n]])
         left, right = (given, other) if n == 0 else (other, given)
@@ -49,8 +50,8 @@ def _broadcasts_blocks(
     old: Layout, new: Layout, shape: Sequence[AnyValue], leader: Sequence[AnyValue]
 ) -> bool:
     """Whether an argument broadcasts one block to all blocks of the leader, or one element to a
-    block: its blocks cannot be undone then. (TVM 0.16 undoes them, and fails to infer the type or
-    computes a wrong result.)"""
+    block. Then its blocked layout cannot be converted back. (TVM 0.16 converts it, and fails to
+    infer the type or computes a wrong result.)"""
     for letter, size in old.axes:
         if letter.isupper():
             continue
@@ -99,7 +100,7 @@ def _isomorphic(a: Layout, b: Layout) -> bool:
 
 
 def _unit_blocks(layout: Layout, old: Layout, shape: Sequence[AnyValue]) -> Layout:
-    """`layout` with blocks of 1 on axes of length 1, or missing ones: these are broadcast."""
+    """`layout` with block size 1 for axes of size 1 and missing axes, which are broadcast."""
     axes = []
     for letter, size in layout.axes:
         index = old.index_of(letter.upper())

@@ -33,5 +33,6 @@ def per_input_element(count: int, argument: int = 0) -> Flops:
 
 
 def comparisons(count: int, length: int) -> int:
-    """The cost of sorting, or searching, `count` elements among `length`: a logarithm for each."""
+    """The cost of sorting, or searching, `count` elements among `length`: log2(length) comparisons
+    for each."""
     return int(count * max(1.0, log2(max(2, length))))

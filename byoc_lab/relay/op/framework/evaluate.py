@@ -17,12 +17,12 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     """The value of `op` with `attrs` on `args` (arrays, or tuples of them): an array or a tuple.
 
-    An operator that is an identity on any type gives the very argument, a function for example.
+    An operator that is an identity on any type returns its argument, which may be a function.
 
     Computes in the dtype of the arrays. Domain errors give nan or inf, as in compiled code. If the
-    reference fails on arrays without elements, and the type relation says that the result has none
-    either, the value is an array of that type.
-    Raises EvaluationError when the operator has no reference, or does not support these values.
+    reference fails on arrays without elements, and by the type relation the result has no elements
+    either, the value is an empty array of that type. Raises EvaluationError if the operator has no
+    reference, or does not support these values.
     """
     definition = op.definition
     if definition.reference is None:
@@ -39,7 +39,7 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
             return value
         shown = ", ".join(map(_describe, args))
         raise EvaluationError(f"{op.name} cannot be computed on ({shown}): {error}") from error
-    # Annotations give their argument, which may be a function or a data value.
+    # Annotations return their argument, which may be a function or a data value.
     is_argument = any(value is argument for argument in args)
     return value if is_argument or isinstance(value, tuple) else np.asarray(value)
 
@@ -57,7 +57,7 @@ def _without_elements(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
 
 
 def has_no_elements(ty: Type) -> bool:
-    """Whether a type has tensors, all of known shape, and none of them has an element."""
+    """Whether a type has tensors, all of known shape and without elements."""
     fields = ty.fields if isinstance(ty, TupleType) else ()
     if fields:
         return all(map(has_no_elements, fields))
@@ -65,8 +65,8 @@ def has_no_elements(ty: Type) -> bool:
 
 
 def filled(ty: Type, number: int) -> Any:
-    """A value of a tensor type of known shape, or of a tuple type of these, whose elements all are
-    `number`."""
+    """A value whose elements all are `number`, for a tensor type of known shape or a tuple of such
+    types."""
     if isinstance(ty, TupleType):
         return tuple(filled(field, number) for field in ty.fields)
     assert isinstance(ty, TensorType)

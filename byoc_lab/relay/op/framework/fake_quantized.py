@@ -11,7 +11,7 @@ from enum import Enum
 class FakeQuantized(Enum):
     """The operator's replacement on integers. optional: used only if the pass names it.
 
-    The result is quantized as the first operand, except where something else is said.
+    The result is quantized like the first operand, unless the entry states something else.
     """
 
     def __init__(self, doc: str, optional: bool = False) -> None:

@@ -17,8 +17,8 @@ from byoc_lab.relay.op.framework.registry import RELAX_NAMES, builder
 class RelaxCall:
     """A call of a Relax operator.
 
-    name: without "relax.". attrs: Relax's. shapes: of its operands that are tensors, else None.
-    result, dtype: the shape and dtype of what it computes; None for a tuple.
+    name: without "relax.". attrs: Relax's. shapes: the shapes of its operands, None for operands
+    that are not tensors. result, dtype: the shape and dtype of its result; None for a tuple.
     """
 
     name: str
@@ -44,14 +44,14 @@ class RelaxCall:
         return ImporterError(f"relax.{self.name}: {reason}")
 
     def axes(self, values: Any) -> list[int]:
-        """Axes counted from the first one, in order; all for None."""
+        """Non-negative axis numbers in ascending order; all axes for None."""
         found = range(self.rank) if values is None else [v % self.rank for v in ints(values)]
         return sorted(found)
 
 
 def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register how Relax operators are written that none in Relay is like: in several, or with
-    other operands or results."""
+    """Register a function that reads calls of Relax operators without a direct equivalent in Relay:
+    it writes them as several operators, or with different operands or results."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         RELAX_NAMES.update(dict.fromkeys(names, function))
@@ -61,12 +61,13 @@ def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def same(op: Op, call: RelaxCall, *operands: Any) -> Any:
-    """The call with the attributes of the same names."""
+    """The call of `op` with the Relax attributes of the same names."""
     return _with_attributes(op, call, operands, {})
 
 
 def renamed(**names: Any) -> Callable[..., Any]:
-    """As `same`; names: Relax's names of attributes by Relay's, or functions of its attributes."""
+    """As `same`, for renamed attributes. names: Relay's attribute name -> Relax's name, or a
+    function of Relax's attributes."""
     return lambda op, call, *operands: _with_attributes(op, call, operands, names)
 
 
@@ -78,25 +79,25 @@ def _with_attributes(op: Op, call: RelaxCall, operands: Any, names: dict[str, An
         if value not in (None, ""):
             attrs[name] = value
     if attrs.get("out_layout") == attrs.get("data_layout", attrs.get("layout")):
-        attrs.pop("out_layout", None)  # empty if it is the layout of the data
+        attrs.pop("out_layout", None)  # empty means the layout of the data
     return relay_call(op.name, *(_tensor(call, operand) for operand in operands), **attrs)
 
 
 def _tensor(call: RelaxCall, operand: Any) -> Any:
-    """An operand; a number as a constant of the result's dtype."""
+    """An operand as an expression; a number becomes a constant of the result's dtype."""
     if isinstance(operand, Expr | list):
         return operand
     return const(np.asarray(number(operand), call.dtype))
 
 
 def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
-    """A call of a Relay operator by its builder; of several results, the tuple of them."""
+    """A call of a Relay operator, created by its builder; a tuple if it has several results."""
     made = builder(Op.get(name))(*args, **attrs)
     return made.astuple() if hasattr(made, "astuple") else made
 
 
 def plain(value: Any) -> Any:
-    """A value of an attribute of Relax, in Python."""
+    """The value of a Relax attribute as a Python value."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if hasattr(value, "__iter__"):
@@ -105,7 +106,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """A number that may be wrapped in an immediate of TVM. Raises ImporterError for others."""
+    """A number, possibly wrapped in an immediate of TVM. Raises ImporterError for other values."""
     found = getattr(value, "value", value)
     if not isinstance(found, int | float) and not hasattr(found, "numpy"):
         raise ImporterError(f"expected a number that is known, found {found}")
@@ -113,6 +114,6 @@ def number(value: Any) -> float:
 
 
 def ints(values: Any) -> list[int]:
-    """The numbers of a list, or one number as a list."""
+    """A list of numbers as ints; a single number becomes a list."""
     listed = values if hasattr(values, "__iter__") else [values]
     return [int(number(value)) for value in listed]

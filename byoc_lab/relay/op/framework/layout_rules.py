@@ -3,8 +3,8 @@
 A pass calls a rule twice. With `new_in` None it returns the present layouts of arguments and
 results; operators such as `nn.relu` derive them from `old_in`, the layouts of the argument values.
 With `new_in`, the layouts available for the arguments, it returns the layouts that the operator
-uses, those of its results, and the attributes to use with them. None in place of a layout means
-"unknown"; the operator is then left unchanged.
+uses for arguments and results, and the attributes for these layouts. None in place of a layout
+means "unknown"; the operator is then left unchanged.
 
 Source: the `FInferCorrectLayout` functions of TVM 0.16. They allow blocks on the axis of norms,
 `topk` and `split`, with wrong results; here these operators require that axis without blocks.
@@ -89,8 +89,8 @@ def elementwise_pair(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, t
 def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1) -> LayoutRule:
     """For an operator with attribute `axis` (one or several): the attribute is remapped.
 
-    vectors, vector_results: the number of further arguments and results that are vectors of the
-    length of the axis.
+    vectors, vector_results: the number of further arguments and results that are vectors along that
+    axis.
     results: the number of results in the layout of the data, or a function of the attributes.
     """
 
@@ -148,7 +148,7 @@ def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> An
 
 @naming_every_axis
 def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Removes the reduced axes with their blocks, or keeps them with length 1."""
+    """Removes the reduced axes with their blocks, or keeps them with size 1."""
     old = old_in[0]
     unknown = Answer([None] * len(old_in), [None], attrs)
     if old is None:
@@ -162,7 +162,7 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     assert layout is not None
     reduced = [letter.upper() in gone for letter, _ in layout.axes]
     axes = tuple(n for n, is_reduced in enumerate(reduced) if is_reduced != bool(attrs.exclude))
-    # Length 1, as in the mean that is an argument of variance.
+    # Axes of size 1, as in the mean that is an argument of variance.
     ones = [
         (letter, 1 if size and is_reduced else size)
         for (letter, size), is_reduced in zip(layout.axes, reduced, strict=True)
@@ -224,7 +224,7 @@ def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, type
         return Answer([old], [old], attrs)
     new = new_in[0]
     assert new is not None
-    if old.axes[: len(new)] == new.axes:  # unchanged, or without its blocks
+    if old.axes[: len(new)] == new.axes:  # the layout unchanged, or without its blocks
         return Answer([old], [old], attrs)
     reordered = sorted(new.axes) == sorted(old.axes)
     if not reordered and new.axes[: len(old)] != old.axes:

@@ -22,8 +22,8 @@ from byoc_lab.relay.op.framework.registry import builder, builders
 
 
 def discover(*packages: ModuleType, last: Collection[str] = ()) -> None:
-    """Import every module of the packages, each of which defines operators. Modules named in `last`
-    are imported last, because they look up operators of the others."""
+    """Import every module of the packages; each module defines operators. Modules in `last` are
+    imported last, because they look up operators of other modules."""
     modules = [
         (package, module.name)
         for package in packages
@@ -75,7 +75,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
-    """The functions named `prefix` + one plain word, by that word."""
+    """The functions whose names are `prefix` + one plain word; a dict by that word."""
     handwritten = {n[len(prefix) :]: f for n, f in _HANDWRITTEN.items() if n.startswith(prefix)}
     return {
         **builders(prefix, _HANDWRITTEN),
@@ -84,7 +84,7 @@ def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
 
 
 def later(module: str, prefix: str = "") -> Callable[[str], Callable[..., Any]]:
-    """The `__getattr__` of a module that has the names of `namespace(prefix)`: it finds builders of
+    """The `__getattr__` for a module with the names of `namespace(prefix)`: it finds builders of
     operators that were defined after the module was imported."""
     found: dict[str, Callable[..., Any]] = {}
 

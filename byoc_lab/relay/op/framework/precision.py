@@ -16,8 +16,9 @@ Conversion = Callable[[Call, str], "list[int | str]"]
 class MixedPrecision(IntEnum):
     """Whether ToMixedPrecision computes an operator in a narrow dtype.
 
-    ALWAYS: it gains from it, such as convolutions. FOLLOW: in the dtype of its operands. NEVER: it
-    loses accuracy, such as a sum of many terms or a result much greater than the operands.
+    ALWAYS: it becomes faster, such as convolutions. FOLLOW: it is computed in the dtype of its
+    operands. NEVER: it would lose accuracy, such as a sum of many terms or a result much larger
+    than the operands.
     """
 
     ALWAYS = 0

@@ -62,41 +62,42 @@ class OpDef:
     reference(attrs, *arrays) -> array, or a tuple of arrays for several results. NumPy; computes
         in the dtype of its inputs, so float64 inputs give the float64 result.
     flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
-    relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
-    built_relax: what `build` compiles instead, where what Relax makes of its own operator is less
-        exact.
-    from_relax: for the names of Relax operators, functions (op, RelaxCall, *operands in Relay) that
-        give the call in Relay (`from_relax.py`).
+    relax(R, attrs, *relax_exprs) -> Relax expression; R is the module `tvm.relax.op`. built_relax:
+    the translation that `build` uses instead, if Relax lowers its own operator less exactly.
+    from_relax: name of a Relax operator -> function (op, RelaxCall, *operands in Relay) that
+    returns the call in Relay (`from_relax.py`).
     read_around: the attributes that `from_relax` reads from operators around the call.
-    in_relax: the operators that compute in Relax what this one does, which Relax does not have:
-        alternatives for a pattern of both languages.
-    attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
-        "" for none. TVM's parser creates attributes of that type only, so its printer puts
+    in_relax: for an operator that Relax lacks, the Relax operators that together compute it:
+    alternatives for a pattern that serves both languages.
+    attrs_key: the type key of the attributes that TVM's operator declares, if it differs from
+        `attrs`; "" for none. TVM's parser creates attributes of that type only, so its printer puts
         attributes of other types into the metadata.
     inputs: argument names; a tuple-typed one ends in "*" and its builder accepts a list.
     layout: the layout rule (`layout_rules`); None: the operator keeps its layouts. It becomes the
         operator's attribute "FInferCorrectLayout".
     lacks: "reference", "relax", "from_relax", "branches" -> the reason why the definition has none,
         for errors and docs.
-    results: the number of results, or a function of the call that gives it; the builder then
+    results: the number of results, or a function of the call that returns it; the builder then
         returns a TupleWrapper. None: the result is not a tuple.
     mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
         narrow dtype to [category, dtype to compute in, dtype of the result]. None: no category, as
         in TVM. It becomes the operator's attribute "FTVMMixedPrecisionConversionType".
-    fake_quantized: what FakeQuantizationToInteger makes of the operator on quantized data. None:
-        nothing, as in TVM. qat: whether `use_qat` of that pass takes a single one.
+    fake_quantized: the replacement of the operator on quantized data by FakeQuantizationToInteger.
+        None: none, as in TVM. qat: whether `use_qat` of that pass also replaces a single call of
+        it.
     arithmetic: how elements are computed (`arithmetic.py`), or a function of the attributes that
-        gives it. Default: by the pattern.
-    branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
-        that computes elements in different ways (`branches.py`). Default: those of `arithmetic`.
-    shape_from: the arguments whose values decide the shape of the result. None: the shapes of the
-        arguments alone decide it; () where only TVM treats values so. It becomes the operator's
-        attribute "TShapeDataDependent", a flag for each argument.
+        returns it. Default: by the fusion pattern. branches(attrs, args, value) -> {branch: whether
+        these arguments reached it}, for an operator that computes elements in different ways
+        (`branches.py`). Default: the branches of `arithmetic`. shape_from: the arguments whose
+        values determine the shape of the result. None: only the shapes of the arguments determine
+        it; (): the same, and the attribute exists with flags 0, as in TVM. It becomes the
+        operator's attribute "TShapeDataDependent", a flag for each argument.
     non_computational: a pass must lower it to other operators, and it is not fused (TVM:
         TNonComputational). Default: true for qnn operators.
 
     The builder has the signature of TVM's Python function. By default its parameters are the
-    arguments, then the attributes, those without a default first. Where TVM differs:
+    arguments, then the attributes without a default, then the other attributes. If TVM's function
+    differs:
 
     python_name: its name below `relay`, if not `name`: "annotation.on_device".
     parameters: the parameters in order. "kernel=weight" is a parameter `kernel` for the argument
@@ -104,8 +105,8 @@ class OpDef:
         that is neither an argument nor an attribute.
     defaults: default values of the builder that differ from those of the attributes, by the name in
         the definition; REQUIRED for no default.
-    fixed: attributes that are not parameters, and their values in calls from Python. One may have
-        the name of an argument.
+    fixed: attributes that are not parameters, and their values in calls from Python. Such an
+        attribute may have the name of an argument.
     constants: the arguments for which the builder also accepts numbers, and the dtype of the
         resulting constant (None: as in `relay.const`).
     normalize(values) -> values: how TVM's function changes its arguments before it creates the call
@@ -173,7 +174,7 @@ class OpDef:
 
 
 RELAX_NAMES: dict[str, Callable[..., Any]] = {}
-"""What reads the calls of a Relax operator, by its name: the `from_relax` of all definitions."""
+"""Relax operator name -> the function that reads its calls: the `from_relax` of all definitions."""
 
 
 def define_op(
@@ -185,8 +186,8 @@ def define_op(
 ) -> Op:
     """Register an operator (see `OpDef` for the options) and return it.
 
-    result_type: in place of a relation, a function of the attributes and the tensor types of all
-        arguments that gives the type of the result (`tensor_relation`).
+    result_type: instead of a relation, a function (attributes, tensor types of all arguments) ->
+    type of the result (`tensor_relation`).
     """
     names = tuple(inputs.split())
     if relation is None:
@@ -250,7 +251,7 @@ def builder(op: Op) -> Callable[..., Any]:
 
 
 def _misfit(parameters: dict[str, Any], given: dict[str, Any], error: TypeError) -> str:
-    """Why arguments do not fit the parameters of a builder."""
+    """The reason why arguments do not match the parameters of a builder."""
     names = [p.name for p in parameters.values()]
     unknown = next((name for name in given if name not in names), None)
     if unknown is None:
@@ -259,7 +260,7 @@ def _misfit(parameters: dict[str, Any], given: dict[str, Any], error: TypeError)
 
 
 def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
-    """The parameters of the builder, by the name of the argument or attribute that each is for."""
+    """Name of argument or attribute -> the builder's parameter for it."""
     fields = d.free_attributes
     arguments = [name.rstrip("*") for name in d.inputs]
 
@@ -272,7 +273,7 @@ def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
 
     if not d.parameters:
         every = [(name, parameter(name, name)) for name in (*arguments, *fields)]
-        # In TVM's print order, a required attribute may follow one with a default.
+        # In TVM's print order, a required attribute may follow an attribute with a default.
         chosen = dict(sorted(every, key=lambda f: f[1].default is not inspect.Parameter.empty))
         _check_options(d, chosen, arguments)
         return chosen
@@ -304,7 +305,7 @@ def _check_parameters(
 
 
 def _check_options(d: OpDef, chosen: Mapping[str, Any], arguments: Sequence[str]) -> None:
-    """Raise OperatorDefinitionError for a default or a constant of a name that does not exist."""
+    """Raise OperatorDefinitionError if a default or a constant has a name that does not exist."""
     for option, given, possible in (
         ("defaults", d.defaults, list(chosen)),
         ("constants", d.constants, arguments),
@@ -317,8 +318,8 @@ def _check_options(d: OpDef, chosen: Mapping[str, Any], arguments: Sequence[str]
 
 
 def _attributes(d: OpDef, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a call: the fixed ones, and those in `values`. An optional dtype may be
-    None, as in calls of TVM from Python; it is stored as the empty dtype."""
+    """The attributes of a call: the fixed ones, and the given `values`. An optional dtype may be
+    None, as in Python calls of TVM; it is stored as the empty dtype."""
 
     def value(f: Attr) -> Any:
         is_empty = values[f.name] is None and f.default == NO_DTYPE and f.kind is dtype
@@ -357,7 +358,8 @@ def _documentation(d: OpDef, parameters: Mapping[str, inspect.Parameter]) -> str
 
 
 def builders(prefix: str = "", handwritten: Container[str] = ()) -> dict[str, Callable[..., Any]]:
-    """The builders named `prefix` + one word, by that word, except those in `handwritten`."""
+    """The builders whose names are `prefix` + one word, by that word, except those in
+    `handwritten`."""
     functions = {}
     for op in map(Op.get, Op.list_op_names()):
         name = op.definition.python_name
@@ -378,7 +380,7 @@ def tensor(op: str, name: str, ty: Type | None) -> TensorType | None:
 
 
 def identity(attrs: Any, x: Type | None) -> Sequence[Type | None]:
-    """The argument and the result have one type."""
+    """The relation of operators whose result has the type of the argument."""
     return x, x
 
 

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.attrs import DType
 from byoc_lab.relay.ir.dims import Any, Dim, UndecidedError, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
-NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
+NO_DTYPE = DType("")  # TVM's dtype void, which means "the dtype of the data"
 Types = Sequence["Type | None"]
 
 
@@ -38,8 +38,8 @@ def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]
 
 
 def tensor_relation(op: str, names: str, result_type: Callable[..., Type]) -> Callable[..., Types]:
-    """The relation of an operator of tensors that infers its result alone, by `result_type(attrs,
-    *tensor types)`, once the types of all arguments are known."""
+    """The relation of a tensor operator that infers only the result: `result_type(attrs, *tensor
+    types)`, once the types of all arguments are known."""
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
         operands = tensors(op, names, *types)
@@ -61,14 +61,15 @@ def need_length(op: str, name: str, values: Sequence[int], *lengths: int) -> Non
 
 
 def need_one_of(op: str, name: str, value: AnyValue, choices: Iterable[AnyValue]) -> None:
-    """Raise TypeInferenceError unless an attribute has one of the values that the operator has."""
+    """Raise TypeInferenceError unless the value of an attribute is one that the operator
+    supports."""
     if value not in (possible := tuple(choices)):
         shown = ", ".join(map(str, possible))
         fail(op, f"attribute {name} must be one of {shown}, found {value!r}")
 
 
 def need_positive(op: str, attrs: AnyValue, *names: str) -> None:
-    """Raise TypeInferenceError unless attributes, numbers or lists of them, are all positive."""
+    """Raise TypeInferenceError unless attributes (numbers or lists of numbers) are all positive."""
     for name in names:
         value = attrs[name]
         if (min(value, default=1) if isinstance(value, tuple) else value) < 1:
@@ -88,9 +89,9 @@ def is_incomplete(ty: Type | None) -> bool:
 
 
 def tensor_fields(op: str, name: str, ty: Type | None) -> list[TensorType]:
-    """The fields of a tuple of tensors that is complete.
+    """The fields of a complete tuple of tensors.
 
-    Raises TypeInferenceError for anything else, and for an empty tuple.
+    Raises TypeInferenceError for other types, and for an empty tuple.
     """
     if not isinstance(ty, TupleType) or not ty.fields:
         fail(op, f"{name} must be a tuple of tensors, found {ty}")
@@ -127,7 +128,8 @@ def axes_of(op: str, axes: Iterable[int], rank: int) -> tuple[int, ...]:
 
 
 def dim(compute: Callable[..., Dim], *dims: Dim) -> Dim:
-    """`compute(*dims)`; `?` when a dimension is `?`, or when symbolic ones leave it undecided."""
+    """`compute(*dims)`; `?` if a dimension is `?`, or if symbolic dimensions make the result
+    undecidable."""
     if any(isinstance(d, Any) for d in dims):
         return Any()
     try:
@@ -137,7 +139,7 @@ def dim(compute: Callable[..., Dim], *dims: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The number of elements; `?` when one of `dims` is, unless another is 0."""
+    """The number of elements; `?` if one of `dims` is `?` and no other one is 0."""
     total: Dim = 1
     unknown = False
     for d in dims:
@@ -159,7 +161,7 @@ def differ(a: Dim, b: Dim) -> bool:
 def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
     """The shape that two tensors broadcast to, aligned as in NumPy; `?` with d > 1 gives d.
 
-    Symbolic lengths broadcast only if they are always equal: `n` and `m` do not.
+    Symbolic dimensions broadcast only if they are always equal: `n` and `m` do not.
 
     Raises TypeInferenceError when a pair of dimensions differs and neither is 1.
     """

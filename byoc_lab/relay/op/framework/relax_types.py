@@ -45,8 +45,8 @@ def is_empty(*exprs: Any) -> bool:
 
 
 def zeros_if_empty(R: Any, relation: Callable[..., Any], attrs: Any, *operands: Any) -> Any:
-    """Zeros of the type of a result, which the type relation gives, if one of the operands has no
-    elements; otherwise None. TVM leaves a sum of no products unset."""
+    """Zeros of the result's type (from the type relation) if one of the operands has no elements;
+    otherwise None. TVM does not initialize a sum of no products."""
     if not is_empty(*operands):
         return None
     types = [TensorType(shape_of(e), dtype_of(e)) for e in operands]
@@ -77,7 +77,7 @@ def constant_of(array: np.ndarray) -> Any:
 
 
 def by_topi(path: str, *args: Any, **options: Any) -> Any:
-    """A call of a function of `tvm.topi` ("nn.dilate", ...), where Relax has no operator.
+    """A call of a function of `tvm.topi` ("nn.dilate", ...), for operators that Relax lacks.
 
     Only inside a translation, while a Relax function is being built.
     """
@@ -100,8 +100,8 @@ def round_half_away(R: Any, x: Any) -> Any:
 
 
 def logical(R: Any, name: str, *operands: Any) -> Any:
-    """A logical operator of Relax, which TVM compiles for bool alone: of numbers, 1 or 0 in their
-    dtype. nan is true."""
+    """A logical operator of Relax, which TVM compiles for bool only; for numbers the result is 1 or
+    0 in their dtype. nan is true."""
     kind = dtype_of(operands[0])
     if kind == "bool":
         return getattr(R, name)(*operands)
@@ -110,7 +110,7 @@ def logical(R: Any, name: str, *operands: Any) -> Any:
 
 
 def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
-    """`compute(*values)`, computed in float32 for 16-bit floats, in the dtype of the values."""
+    """`compute(*values)`: 16-bit floats are computed in float32, then the result is cast back."""
     kind = dtype_of(values[0])
     if kind not in NARROW_FLOATS:
         return compute(*values)
@@ -118,7 +118,7 @@ def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
 
 
 def with_wide_floats(translate: Callable[..., Any]) -> Callable[..., Any]:
-    """A translation that reads 16-bit floats as float32: for operators whose code computes float32
+    """A translation that casts 16-bit floats to float32, for operators whose code computes float32
     although Relax declares the dtype of the operands. `in_dtype_of` casts the results back."""
 
     def wide(R: Any, attrs: Any, *operands: Any) -> Any:
@@ -130,7 +130,7 @@ def with_wide_floats(translate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def in_dtype_of(R: Any, value: Any, ty: Type | None) -> Any:
-    """A typed Relax expression in the dtypes of its Relay type; TVM may have computed others.
+    """A typed Relax expression, cast to the dtypes of its Relay type if TVM computes other dtypes.
 
     Only while a Relax function is being built.
     """
@@ -147,7 +147,7 @@ def in_dtype_of(R: Any, value: Any, ty: Type | None) -> Any:
 
 
 def need_dtype(op: str, x: Any, kinds: Sequence[str] = FLOATS) -> None:
-    """Raises BuildError if the code that `op` is compiled to does not support the dtype of x."""
+    """Raises BuildError if the compiled code of `op` does not support the dtype of x."""
     if dtype_of(x) not in kinds:
         raise BuildError(
             f"{op}: TVM compiles it for {', '.join(kinds)}, found {dtype_of(x)}. Cast its "
@@ -158,7 +158,8 @@ def need_dtype(op: str, x: Any, kinds: Sequence[str] = FLOATS) -> None:
 def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
     """R.mean, with 16-bit floats computed in float32 as in TVM 0.16.
 
-    For integers the result has their dtype; R.mean declares that, but computes int64 when compiled.
+    For integers the result has their dtype; R.mean declares that dtype, but its compiled code
+    returns int64.
     """
     kind = dtype_of(x)
     if "float" in kind:
@@ -173,7 +174,7 @@ def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
 
 
 def in_wide_integers(R: Any, x: Any, average: Callable[[Any], Any]) -> Any:
-    """`average` of integers, computed in at least 32 bits, in their dtype."""
+    """`average` of integers, computed in at least 32 bits, then cast to their dtype."""
     kind = dtype_of(x)
     wide = kind if kind.endswith(("32", "64")) else "int32"
     result = typed(average(typed(R.astype(x, wide)) if wide != kind else x))
@@ -200,7 +201,7 @@ NOT_CONSTANT = (
 
 
 def is_constant(expr: Any) -> bool:
-    """Whether `constant_array` has the array of a Relax expression."""
+    """Whether a Relax expression is a constant that `constant_array` can return."""
     return hasattr(_held(expr), "numpy")
 
 

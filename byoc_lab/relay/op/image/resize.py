@@ -60,7 +60,7 @@ MODES = (
 )
 
 
-AxisRange = tuple[float, float]  # first and last position, as fractions of the length
+AxisRange = tuple[float, float]  # first and last position, as fractions of the axis
 
 
 def sample_positions(
@@ -97,7 +97,8 @@ def nearest_index(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
         "round": lambda: np.sign(at) * np.floor(np.abs(at) + 0.5),
         "round_prefer_floor": lambda: np.ceil(at - 0.5),
         "round_prefer_ceil": lambda: np.floor(at + 0.5),
-        "floor": lambda: np.floor(at + 1e-5),  # as in TVM, against positions just below a pixel
+        # As in TVM: 1e-5 corrects positions that rounding put just below or above a pixel.
+        "floor": lambda: np.floor(at + 1e-5),
         "ceil": lambda: np.ceil(at - 1e-5),
     }
     rounding = rounding or ("round" if mode == "align_corners" else "floor")
@@ -141,7 +142,8 @@ def resize_taps(
 
 
 def resampled(x: np.ndarray, axis: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
-    """`x` at the positions `at` of one axis; nan and infinite pixels change near ones alone."""
+    """`x` at the positions `at` of one axis; nan and infinite pixels affect only results near
+    them."""
     rows = np.moveaxis(x, axis, -1)
     taps = resize_taps(rows.shape[-1], at, attrs)
     if attrs.method == "nearest_neighbor":
@@ -194,7 +196,8 @@ def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.
 
 
 def resize_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element in its sum: 2 or 4 data elements per axis."""
+    """Two operations per result element and data element in its sum (2 or 4 data elements per
+    axis)."""
     terms = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
     return 2 * prod(result.concrete_shape) * terms ** len(attrs.size or ())
 
@@ -309,7 +312,7 @@ def _define(rank: int) -> None:
         reference=reference,
         attrs=attrs_type,
         arithmetic=resampling,
-        from_relax={op: _from_relax} if rank > 1 else {},  # Relax has no other
+        from_relax={op: _from_relax} if rank > 1 else {},  # Relax has only this value
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
@@ -323,7 +326,8 @@ def _define(rank: int) -> None:
 
 
 def resampling(attrs: AnyValue) -> Arithmetic:
-    """Not a mean: some weights of cubic interpolation are negative."""
+    """The kind of arithmetic; cubic interpolation is not a mean, because some of its weights are
+    negative."""
     return Arithmetic.OTHER if "cubic" in attrs.method else Arithmetic.RESAMPLED
 
 

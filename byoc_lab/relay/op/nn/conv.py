@@ -51,7 +51,8 @@ from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def conv_attrs(rank: int, padding: int) -> AttrsType:
-    """The attributes; `padding` is the length of the default of padding, which differs in TVM."""
+    """The attributes. padding: the number of elements in the default of attribute padding, which
+    differs between TVM's operators."""
     each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     return AttrsType(
         f"relay.attrs.Conv{rank}DAttrs",
@@ -80,9 +81,9 @@ def orders(
 ) -> tuple[tuple[int, ...], ...]:
     """Permutations to (N, C, spatial) for data and result, and to (O, I, spatial) for the weight.
 
-    In the order data, weight, result. `channels`: the channel axes of the weight, "OI" or "IO". A
-    weight with an axis for the groups ("GOIHW", which DNNL's legalization writes) gets that axis
-    first. Raises TypeInferenceError for a layout that is not a permutation.
+    The order of the permutations is data, weight, result. `channels`: the channel axes of the
+    weight, "OI" or "IO". A weight with an axis for the groups ("GOIHW", which DNNL's legalization
+    writes) gets that axis first. Raises TypeInferenceError for a layout that is not a permutation.
     """
     data, kernel = f"NC{SPATIAL[rank]}", f"{channels}{SPATIAL[rank]}"
     kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
@@ -99,11 +100,11 @@ def has_group_axis(attrs: AnyValue) -> bool:
 
 
 def depthwise_swap(op: str, attrs: AnyValue, channels: Dim, outputs: Dim | None) -> bool:
-    """Whether axis O of the weight of a depthwise convolution is the input channels, and axis I the
-    number of output channels for each of them.
+    """Whether axis O of a depthwise convolution's weight has the input channels, and axis I the
+    number of output channels per input channel.
 
-    So it is in layout "HWOI". In other layouts it is where attributes channels and kernel_size are
-    given and `outputs`, the length of axis O, equals the number of groups.
+    This is so in layout "HWOI", and in other layouts if attributes channels and kernel_size are
+    given and `outputs`, the size of axis O, equals the number of groups.
     """
     if attrs.groups <= 1 or attrs.groups != channels or has_group_axis(attrs):
         return False
@@ -201,8 +202,7 @@ def plain_operands(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Data and weight permuted by `orders`; the weight without the axis of groups.
 
-    Their dtype is the wider of that of the data and that of the result: computing in a wider dtype
-    is harmless, in a narrower one it is not.
+    Both are cast to the wider of the dtypes of data and result, so that no accuracy is lost.
     """
     inner = np.result_type(data.dtype, np.dtype(attrs.out_dtype or data.dtype))
     w = weight.transpose(kernel_order).astype(inner, copy=False)
@@ -211,7 +211,7 @@ def plain_operands(
     return data.transpose(order).astype(inner, copy=False), w
 
 
-MAX_COLUMNS = 2**25  # elements of the matrix of all columns of a convolution
+MAX_COLUMNS = 2**25  # maximum number of elements in the column matrix of a convolution
 
 
 def conv_reference(
@@ -265,9 +265,9 @@ def _products_first(
 def _columns_first(
     attrs: AnyValue, x: np.ndarray, w: np.ndarray, size: Sequence[int]
 ) -> np.ndarray:
-    """Convolve by one matrix product over columns, each with the elements that an output
-    multiplies; by one product for each kernel element if the columns would be large. w: (groups,
-    outputs, inputs, kernel axes)."""
+    """Convolve by one matrix product over columns; a column has the data elements for one output
+    position. If the column matrix would be too large, by one product per kernel element. w:
+    (groups, outputs, inputs, kernel axes)."""
     groups, outputs, inputs, *kernel = w.shape
     n, elements = x.shape[0], prod(kernel)
     views = taps(x, kernel, attrs.strides, attrs.dilation, size)
@@ -290,7 +290,7 @@ def _columns_first(
 def without_group_axis(
     R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
 ) -> tuple[AnyValue, str]:
-    """The weight as Relax needs it, without an axis for the groups, and its layout.
+    """The weight in the form that Relax needs, without a group axis, and its layout.
 
     `kernel`: the layout of such a weight.
     """
@@ -302,7 +302,8 @@ def without_group_axis(
 
 
 def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """A multiplication and an addition per result element and weight element of its window."""
+    """Two operations (multiplication and addition) per result element and weight element of its
+    window."""
     if 0 in result.shape:
         return 0
     channel = (attrs.out_layout or attrs.data_layout).index("C")

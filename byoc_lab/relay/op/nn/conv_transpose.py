@@ -93,8 +93,8 @@ def transpose_attrs(rank: int) -> AttrsType:
 
 
 def last_padding(attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """output_padding, one number per spatial axis. With one spatial axis TVM's own tests give two
-    numbers, and TVM reads the first."""
+    """output_padding, one number per spatial axis. With one spatial axis, TVM's tests pass two
+    numbers, of which TVM reads the first."""
     return attrs.output_padding[:1] if rank == 1 else attrs.output_padding
 
 
@@ -173,7 +173,7 @@ def transpose_relation(
 def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element, added to the positions that the element reaches."""
+    """One matrix product per kernel element, added to the result positions of that element."""
     order, kernel_order, out_order = orders(op, attrs, rank, "IO")
     x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c, *size = x.shape
@@ -193,7 +193,8 @@ def transpose_reference(
 
 
 def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """A multiplication and an addition per data element and weight element that it meets."""
+    """Two operations (multiplication and addition) per pair of a data element and a weight
+    element."""
     if 0 in args[0].shape:
         return 0
     channels = args[0].shape[attrs.data_layout.index("C")]

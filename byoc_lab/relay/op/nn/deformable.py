@@ -46,7 +46,7 @@ DEFORMABLE = "nn.deformable_conv2d"
 def _orders(attrs: AnyValue) -> tuple[tuple[int, ...], ...]:
     """Permutations to (N, C, H, W) for data and result, and to (O, I, H, W) for the weight.
 
-    In the order data, weight, result.
+    The order of the permutations is data, weight, result.
 
     The offset has the layout of the data.
     """
@@ -121,7 +121,7 @@ def deformable_relation(
 def deformable_reference(
     attrs: AnyValue, data: np.ndarray, offset: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """A position outside the image gives 0, even less than a pixel above or left of it."""
+    """Positions outside the image give 0, even less than a pixel above or left of it."""
     order, kernel_order, out_order = _orders(attrs)
     kind = np.dtype(attrs.out_dtype or data.dtype)
     images, w = data.transpose(order).astype(kind), weight.transpose(kernel_order).astype(kind)

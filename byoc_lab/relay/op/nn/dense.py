@@ -58,7 +58,7 @@ def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> T
 
 
 def _product(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a @ b in attribute out_dtype, computed in the wider of that and the dtype of `a`."""
+    """a @ b in attribute out_dtype, computed in the wider of out_dtype and the dtype of `a`."""
     result = np.dtype(attrs.out_dtype or a.dtype)
     inner = np.result_type(a.dtype, result)
     return (a.astype(inner, copy=False) @ b.astype(inner, copy=False)).astype(result, copy=False)
@@ -69,8 +69,9 @@ def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np
 
 
 def _product_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
-    """As NumPy multiplies: vectors get an axis, stacks broadcast. A transpose that exchanges rows
-    and columns, and a matrix of constants, become an nn.dense, as linear layers are in Relay."""
+    """A product as in NumPy: vectors get an axis, stacks of matrices broadcast. If the right
+    operand is a constant matrix, or a transpose that exchanges rows and columns, the product
+    becomes an nn.dense, Relay's form of linear layers."""
     left, right = call.shapes
     assert left is not None and right is not None and call.result is not None
     dtype = plain(call.attrs.out_dtype) or ""
@@ -106,7 +107,7 @@ def _product_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
 
 
 def _transposed(matrix: Expr) -> Expr | None:
-    """The transpose of a matrix of constants, or of one that a transpose makes."""
+    """The transpose of a constant matrix, or of a matrix that is the result of a transpose."""
     if isinstance(matrix, Constant):
         return const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
     if not (isinstance(matrix, Call) and matrix.is_op("transpose")):
@@ -250,7 +251,7 @@ def batch_matmul_type(attrs: AnyValue, x: TensorType, y: TensorType) -> Type:
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    # TVM gives `?` for a `?` beside any length, and 1 for 0 beside 1.
+    # TVM gives `?` for `?` with any size, and 1 for 0 with 1.
     wider = 0 if 0 in (batch, batch2) else longest(batch, batch2)
     return TensorType((wider, m, n), out_dtype(attrs, x))
 

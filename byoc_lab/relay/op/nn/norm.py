@@ -74,8 +74,8 @@ def _standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.nd
 
 
 def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | None) -> Types:
-    """gamma, beta, mean and variance are (C,). The results are one of the type of data and two
-    of (C,)."""
+    """gamma, beta, mean and variance are (C,). The results: the normalized data, of the type of
+    data, and two of (C,)."""
     op = "nn.batch_norm"
     x, *_ = tensors(op, "data gamma beta moving_mean moving_var", data, *vectors)
     if x is None:
@@ -134,8 +134,7 @@ def _affine_relation(op: str):
     def relation(
         attrs: AnyValue, data: Type | None, gamma: Type | None, beta: Type | None
     ) -> Types:
-        """The result has the type of data; gamma and beta are vectors of the length of its
-        `axis`."""
+        """The result has the type of data; gamma and beta are vectors along its `axis`."""
         x, g, b = tensors(op, "data gamma beta", data, gamma, beta)
         if x is None:
             return None, g, b, None
@@ -157,8 +156,8 @@ def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
 def grouping(
     op: str, attrs: AnyValue, shape: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape in which a normalization reads its data, and the axes over which it normalizes each
-    group. nn.group_norm splits the channel axis in two."""
+    """The shape to which a normalization reshapes its data, and the axes over which it normalizes
+    each group. nn.group_norm splits the channel axis in two."""
     axis = attrs.axis % len(shape)
     if op == "nn.layer_norm":
         return tuple(shape), (axis,)
@@ -169,7 +168,7 @@ def grouping(
 
 
 def groups_of(op: str, attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The data of a normalization in the shape of its groups, and the axes of a group."""
+    """The data of a normalization, reshaped by `grouping`, and the axes of a group."""
     shape, axes = grouping(op, attrs, x.shape)
     return x.reshape(shape), axes
 
@@ -330,8 +329,9 @@ def lrn_type(attrs: AnyValue, x: TensorType) -> Type:
 
 
 def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
-    """The numbers of channels before and after each that count. For an even size one more comes
-    after, as in ONNX; TVM 0.16 infers the type of such a call but compiles only odd sizes."""
+    """The numbers of neighbouring channels before and after a channel that are included. An even
+    size includes one more after the channel, as in ONNX; TVM 0.16 infers the type of such a call
+    but compiles only odd sizes."""
     return (attrs.size - 1) // 2, attrs.size // 2
 
 
@@ -380,7 +380,7 @@ define_op(
             ),
         ),
     ),
-    # The builder has other defaults than the record, as in TVM.
+    # As in TVM, the builder's defaults differ from the attributes' defaults.
     defaults={"bias": 2, "alpha": 1e-05},
     flops=lambda attrs, args, result: (attrs.size + 5) * prod(result.shape),
     relax=_lrn_relax,

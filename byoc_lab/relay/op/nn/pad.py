@@ -98,7 +98,7 @@ def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> An
 
 def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: int) -> None:
     """Raise BuildError if the mirror image would need more elements than exist: compiled code would
-    read past the data. without: the number of elements at the edge that the image leaves out."""
+    read past the data. without: the number of edge elements that the mirror image omits."""
     for axis, (n, both) in enumerate(zip(shape, widths, strict=True)):
         most = max(n - without, 0) if isinstance(n, int) else max(both)
         if max(both) > most:
@@ -109,8 +109,8 @@ def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: in
 
 
 def _inside(shape: Sequence[int], widths: AnyValue) -> np.ndarray:
-    """A mask of the elements of padded data that come from the data; of length 1 along axes that
-    are not padded."""
+    """A mask of the elements of padded data that are data elements; size 1 along axes without
+    padding."""
     found = np.ones([1] * len(shape), bool)
     for axis, (n, (before, after)) in enumerate(zip(shape, widths, strict=True)):
         if before or after:

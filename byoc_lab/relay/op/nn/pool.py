@@ -130,9 +130,9 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 
 
 def lowest(kind: np.dtype) -> AnyValue:
-    """The value that TVM pads with for a maximum: the least finite one, not -infinity."""
+    """The value that TVM pads with for a maximum: the smallest finite number, not -infinity."""
     if kind.name == "bfloat16":
-        import ml_dtypes  # NumPy has no bfloat16, and does not know its limits
+        import ml_dtypes  # NumPy lacks bfloat16 and its limits
 
         return ml_dtypes.finfo(kind).min
     return (np.finfo if np.issubdtype(kind, np.floating) else np.iinfo)(kind).min
@@ -150,8 +150,8 @@ def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
     """The number of elements that count in each window, at least 1. `data`: the spatial axes."""
-    # Data counts; padding counts with count_include_pad only; positions beyond the padding never
-    # count.
+    # Data elements count; padding counts only with count_include_pad; positions beyond the padding
+    # never count.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
@@ -175,7 +175,8 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
 
 
 def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
-    """avg_pool by TOPI: Relax's own declares the dtype of x, but computes int64 when compiled."""
+    """avg_pool by TOPI, because Relax's avg_pool declares the dtype of x, but its compiled code
+    returns int64."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
     before, after = pads_of(o["padding"], rank)
@@ -186,16 +187,16 @@ def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) ->
 def without_ceil_mode(
     R: AnyValue, op: str, rank: int, attrs: AnyValue, options: dict[str, AnyValue], x: AnyValue
 ) -> AnyValue:
-    """The data, with `options` changed to the padding that gives the windows of ceil mode.
+    """The data, and `options` changed to explicit padding with the same windows as ceil mode.
 
-    Relax leaves out a window that begins in the padding, which TVM 0.16 counts.
+    Relax omits a window that begins in the padding; TVM 0.16 includes it.
     """
     order = pool_order(op, attrs, rank)
     data = [shape_of(x)[axis] for axis in order[2:]]
     size = static_result(op, data, attrs.pool_size, attrs)
     (before, after), stated = pads_with_overhang(attrs, data, size), pads_of(attrs.padding, rank)
     if options["count_include_pad"] and after != stated[1]:
-        # Explicit padding counts, positions beyond it do not.
+        # Explicit padding counts in the average; positions beyond it do not.
         width = [0] * (2 * (rank + 2))
         for axis, first, last in zip(order[2:], *stated, strict=True):
             width[2 * axis : 2 * axis + 2] = first, last

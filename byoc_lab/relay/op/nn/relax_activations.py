@@ -21,7 +21,7 @@ def silu(call: RelaxCall, x: Expr) -> Expr:
 
 @reads("nn.gelu")
 def gelu(call: RelaxCall, x: Expr) -> Expr:
-    """x * Phi(x), as TVM's other importers write it, and as back ends find it."""
+    """x * Phi(x), in the form that TVM's other importers write and patterns of back ends match."""
     of = partial(_scalar, call)
     error = relay_call("erf", relay_call("divide", x, of(sqrt(2.0))))
     product = relay_call("multiply", x, relay_call("add", error, of(1.0)))

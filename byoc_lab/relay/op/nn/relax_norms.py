@@ -1,4 +1,5 @@
-"""Normalizations in Relax: read from it, and those that are composed of its operators."""
+"""Normalizations in Relax: reading Relax's operators, and translations composed of several Relax
+operators."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def layer_norm(op: Op, call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -> 
     if axes != last:
         raise call.error(f"Relay normalises the last axes, found axes {axes} of {call.rank}")
     rows = data
-    if len(axes) > 1:  # together they are one axis
+    if len(axes) > 1:  # the axes are merged into one
         size = prod(call.shape[axis] for axis in axes)
         rows = relay_call("reshape", data, (*call.shape[: -len(axes)], size))
         gamma, beta = (relay_call("reshape", x, (size,)) for x in (gamma, beta))
@@ -56,8 +57,8 @@ def grouped_norm(op: Op, call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -
 
 
 def affine(R: Any, attrs: Any, gamma: Any, beta: Any) -> Any:
-    """gamma and beta with attributes scale and center applied: Relax ignores its own flags in
-    places."""
+    """gamma and beta after attributes scale and center are applied, because Relax sometimes ignores
+    its own flags."""
     return (
         gamma if attrs.scale else R.ones_like(gamma),
         beta if attrs.center else R.zeros_like(beta),

@@ -100,7 +100,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
 
 
 def upsampling_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element that it is computed from."""
+    """Two operations per result element and data element in its sum."""
     terms = {"nearest_neighbor": 0, "bilinear": 4, "trilinear": 8, "bicubic": 16}
     return 2 * prod(result.concrete_shape) * terms[attrs.method]
 

@@ -1,1 +1,1 @@
-"""Operators on quantized tensors, and how their scales are computed."""
+"""Operators on quantized tensors, and the arithmetic of their scales."""

@@ -56,8 +56,8 @@ def _length(ty: TensorType, axis: int) -> AnyValue:
 
 def _relation(op: str):
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 is
-        typed too, but cannot be computed."""
+        """lhs and rhs have one dtype and broadcast; the result has their dtype. As in TVM, float32
+        is typed too, but cannot be computed."""
         operands = tensors(op, NAMES, *types)
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = operands
         need_one_of(op, "rounding", attrs.rounding, ROUNDINGS)
@@ -182,7 +182,8 @@ CONCATENATE = "qnn.concatenate"
 
 
 def qnn_concatenate_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """As concatenate, with a scalar float32 scale and int32 zero point for each tensor."""
+    """As for concatenate, with a scalar float32 scale and a scalar int32 zero point for each
+    tensor."""
     data, scales, zeros, scale, zero = types
     data, result = concatenate_relation(attrs, data)
     if result is None:

@@ -61,7 +61,7 @@ def quantize_relation(
 def quantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    limits = np.iinfo(np.int32)  # values beyond have no integer and saturate anyway
+    limits = np.iinfo(np.int32)  # larger values saturate anyway
     with np.errstate(over="ignore"):
         quotient = x / broadcast_scales(scale, attrs.axis, x.ndim)
     rounded = np.rint if attrs.rounding == TOEVEN else round_half_away
@@ -77,7 +77,7 @@ def _quantize_relax(
     rank = rank_of(x)
     quotient = R.divide(x, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
     whole = (
-        R.round(quotient)  # halves to even
+        R.round(quotient)  # rounds halves to even
         if attrs.rounding == TOEVEN
         else relax_types.round_half_away(R, typed(quotient))
     )
@@ -137,7 +137,7 @@ def dequantize_reference(
 ) -> np.ndarray:
     whole = x.astype(np.int32) - broadcast_scales(zero_point, attrs.axis, x.ndim)
     real = whole.astype(scale.dtype) * broadcast_scales(scale, attrs.axis, x.ndim)
-    # A float64 scale keeps the more exact value, which checks compare with.
+    # With a float64 scale the result is more exact; numerical checks compare with it.
     return real if scale.dtype == np.float64 else real.astype(attrs.out_dtype)
 
 

@@ -42,17 +42,17 @@ def define_linear(
     fixed: Mapping[str, AnyValue] | None = None,
     names: str = NAMES,
 ) -> None:
-    """Define `op`, which applies the operator named without the "q" to (data - zero point) and
-    (weight - zero point).
+    """Define `op`, which applies the plain operator (nn.conv2d for qnn.conv2d) to (data - zero
+    point) and (weight - zero point).
 
-    outputs(attrs): the axis of the output channels in the weight; None when scales and zero points
-    are scalars.
+    outputs(attrs): the axis of the output channels in the weight; None if scales and zero points
+    must be scalars.
     """
     plain: OpDef = Op.get(op.removeprefix("q")).definition
     words = names.split()
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """As without quantization; kernel scale and zero point may be per output channel."""
+        """As for the plain operator; kernel scale and zero point may be per output channel."""
         x, w, zero, kernel_zero, scale, kernel_scale = tensors(op, names, *types)
         rest = (zero, kernel_zero, scale, kernel_scale)
         check_dtype(op, "the result", attrs.out_dtype, "int16", "int32", "int64")
@@ -62,7 +62,8 @@ def define_linear(
             return x, w, *rest, None
         check_dtype(op, words[0], x.dtype, *NARROW)
         check_dtype(op, words[1], w.dtype, *NARROW)
-        # Data and weight may differ in dtype; the relation of the plain operator gets one dtype.
+        # Data and weight may differ in dtype; the relation of the plain operator is called with one
+        # dtype.
         *_, result = relation_of(op, plain, attrs, x, TensorType(w.shape, x.dtype))
         axis = outputs(attrs)
         channels = 1 if axis is None else w.shape[axis]
@@ -98,7 +99,7 @@ def define_linear(
         arithmetic=Arithmetic.INTEGER_PRODUCT,
         flops=flops,
         relax=relax,
-        # TVM gives the transposed convolution no pattern.
+        # In TVM, the transposed convolution has no fusion pattern.
         pattern=OpPattern.OPAQUE if "transpose" in op else OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.quantized(plain.layout) if plain.layout else None,
         parameters=parameters,

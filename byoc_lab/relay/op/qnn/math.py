@@ -62,7 +62,8 @@ def broadcast_scales(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
 def fixed_point(ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`ratio` as multiplier * 2**(shift - 31), multiplier an integer in [2**30, 2**31).
 
-    For example 0.75 -> (0.75 * 2**31, 0). The multiplier is rounded to the nearest, halves up.
+    For example 0.75 -> (0.75 * 2**31, 0). The multiplier is rounded to the nearest integer, halves
+    up.
     """
     fraction, shift = np.frexp(ratio.astype(np.float64))
     multiplier = np.floor(fraction * (1 << FRACTION_BITS) + 0.5).astype(np.int64)
@@ -82,9 +83,10 @@ def requantized(
     """Integers `x` converted from scales[0] and zero_points[0] to scales[1] and zero_points[1].
 
     Vectors are broadcast along `axis`. Halves are rounded up with UPWARD, away from zero with
-    TONEAREST, to the even neighbour with TOEVEN. A float compute_dtype multiplies and rounds in
-    floating point: with TOEVEN before the zero point is added, as ONNX Runtime does, else after.
-    "None": as the current `requantize_config`. The result is saturated to the range of `dtype`.
+    TONEAREST, to even with TOEVEN. With a float compute_dtype, product and rounding are computed in
+    floating point; with TOEVEN the product is rounded before the zero point is added, as in ONNX
+    Runtime, else after. "None" uses the current `requantize_config`. The result is saturated to the
+    range of `dtype`.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype != "int64":
@@ -137,7 +139,7 @@ def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
     return np.clip(x, limits.min, limits.max).astype(dtype)
 
 
-# The same in Relax, for scales that are constants ------------------------------------------------
+# Translation to Relax, for constant scales -------------------------------------------------------
 
 
 def relax_constant(array: AnyValue, dtype: str) -> AnyValue:
@@ -147,7 +149,7 @@ def relax_constant(array: AnyValue, dtype: str) -> AnyValue:
 
 
 def relax_saturated(R: AnyValue, x: AnyValue, dtype: str) -> AnyValue:
-    """`saturated` of an int64 Relax expression. Raises BuildError unless `dtype` is an integer."""
+    """`saturated` for an int64 Relax expression. Raises BuildError unless `dtype` is an integer."""
     if "int" not in dtype:
         raise BuildError(f"a quantized result must be of an integer dtype, found {dtype}")
     limits = np.iinfo(dtype)

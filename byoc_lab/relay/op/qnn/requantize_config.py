@@ -1,5 +1,5 @@
-"""`relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32")`: the lowering,
-inside a `with`, of requantize operators whose attributes are "None".
+"""`relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32")`: in a `with`
+statement, sets how requantize operators with attributes "None" are computed and lowered.
 
 Source: python/tvm/relay/qnn/op/qnn.py, src/relay/qnn/op/requantize_config.h of TVM 0.16.
 """
@@ -12,15 +12,15 @@ from byoc_lab.errors import InputError
 
 ROUNDINGS = UPWARD, TONEAREST = ("UPWARD", "TONEAREST")
 TOEVEN = "TOEVEN"
-"""Halves to the even neighbour, as in ONNX and PyTorch. TVM has no such rounding, and no
-configuration makes it the rounding of operators that do not specify one."""
+"""The rounding of halves to even, as in ONNX and PyTorch. TVM lacks it, and no configuration can
+make it the default of operators that do not specify a rounding."""
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 
 
 class RequantizeConfig:
     """The rounding and compute_dtype of requantize operators that do not specify them.
 
-    Raises InputError for a value that does not exist.
+    Raises InputError for an unknown value.
     """
 
     def __init__(self, rounding: str = "UPWARD", compute_dtype: str = "int64"):
@@ -60,7 +60,8 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 def settled(rounding: str, compute_dtype: str) -> tuple[str, str]:
-    """Both values of an operator; "None" is replaced by the value of the current configuration."""
+    """Rounding and compute_dtype of an operator, with "None" replaced by the value of the current
+    configuration."""
     config = current_requantize_config()
     return (
         config.rounding if rounding == "None" else rounding,

@@ -1,7 +1,7 @@
 """Functions of one quantized 8-bit tensor: qnn.tanh and other tables, leaky_relu, softmax,
 avg_pool2d.
 
-A table holds the quantized result for every 8-bit number. The others compute in integers.
+A table holds the quantized result for every 8-bit number. The other functions compute in integers.
 
 Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc, softmax.cc and avg_pool2d.cc of TVM
 0.16, qnn/op/canonicalizations.py.
@@ -41,8 +41,8 @@ NAMES = "scale zero_point output_scale output_zero_point"
 
 
 def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
-    """The types as tensors: the first must have a dtype in `kinds`, the others be scalar scales and
-    zero points."""
+    """The argument types as tensor types: the first must have a dtype in `kinds`, the others must
+    be scalar scales and zero points."""
     operands = tensors(op, names, *types)
     words = names.split()
     for name, ty in zip(words[1:], operands[1:], strict=True):
@@ -56,7 +56,7 @@ def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type |
 
 
 class _Axis:
-    """The attributes that the references of qnn.quantize and qnn.dequantize read."""
+    """Attributes for calling the references of qnn.quantize and qnn.dequantize."""
 
     axis = -1
     rounding = TONEAREST
@@ -66,7 +66,8 @@ class _Axis:
 
 
 TABLES: list[str] = []
-"""The qnn operators of one tensor that look their results up, by the name of the function."""
+"""The qnn operators of one tensor that are computed by table look-up; a dict by the name of the
+function."""
 
 
 def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) -> None:
@@ -100,7 +101,7 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
         reference=reference,
         flops=per_element(5),
         relax=relax,
-        # Only qnn.tanh has a pattern in TVM.
+        # Only qnn.tanh has a fusion pattern in TVM.
         pattern=OpPattern.ELEMWISE if name == "tanh" else OpPattern.OPAQUE,
         doc=doc,
     )
@@ -184,12 +185,13 @@ def softmax_relation(attrs: AnyValue, *types: Type | None) -> Types:
 
 
 def softmax_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-    """exp as a power of 2 with a linear fraction, in int32 (arXiv:2207.01405)."""
+    """exp as a power of 2 with a linear approximation of the fraction, in int32
+    (arXiv:2207.01405)."""
     scale, zero, out_scale, out_zero = (r.reshape(()) for r in rest)
     unit = np.round(1 / scale).astype(np.int32)
     moved = x.astype(np.int32) - zero
     moved = moved - moved.max(axis=attrs.axis, keepdims=True)
-    moved = moved + (moved >> 1) - (moved >> 4)  # approximately times log2(e)
+    moved = moved + (moved >> 1) - (moved >> 4)  # approximates a multiplication by log2(e)
     quotient = np.clip(-moved // unit, 0, MAX_QUOTIENT)
     fraction = moved + quotient * unit
     powers = ((fraction >> 1) + unit) << (quotient.max(axis=attrs.axis, keepdims=True) - quotient)
@@ -245,7 +247,8 @@ PLAIN: OpDef = Op.get("nn.avg_pool2d").definition
 
 
 def pool_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """As nn.avg_pool2d of int8 or uint8; scales float32 and zero points int32, scalars."""
+    """As for nn.avg_pool2d, with int8 or uint8 data; scales float32 and zero points int32,
+    scalars."""
     operands = checked_operands(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
     _, result = relation_of(POOL, PLAIN, attrs, operands[0])
     return *operands, result

@@ -1,1 +1,1 @@
-"""Operators on tensors of any meaning: element-wise, broadcast, shapes, indices, reductions."""
+"""General operators on tensors: element-wise, broadcast, shapes, indices, reductions."""

@@ -21,14 +21,15 @@ from byoc_lab.relay.op.tensor.elementwise import CAST_ATTRS
 
 
 def reinterpret_type(attrs: AnyValue, x: TensorType) -> Type:
-    """The shape of data, another dtype of the same size."""
+    """The shape of data, and a dtype of the same width."""
     if np.dtype(x.dtype).itemsize != np.dtype(attrs.dtype).itemsize:
         fail("reinterpret", f"attribute dtype must be as wide as {x}, found {attrs.dtype}")
     return TensorType(x.shape, attrs.dtype)
 
 
 def reinterpret_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    """Data in a wider dtype is rounded to the width of the attribute first."""
+    """Reads the bits as another dtype; if data is wider than that dtype, it is first rounded to its
+    width."""
     width = np.dtype(attrs.dtype).itemsize
     if x.dtype.itemsize != width:
         x = x.astype(f"{x.dtype.kind}{width}")
@@ -53,14 +54,14 @@ FRACTION_BITS = 31
 
 
 def fixed_point_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    """Halves are rounded up."""
+    """Multiplies in fixed point; halves are rounded up."""
     total = FRACTION_BITS - min(attrs.shift, 0)
     wide = (x.astype(np.int64) << max(attrs.shift, 0)) * attrs.multiplier
     return ((wide + (1 << (total - 1))) >> total).astype(np.int32)
 
 
 def _fixed_point_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    if attrs.multiplier * 2.0**attrs.shift == 2.0**FRACTION_BITS:  # 1, by which TVM shifts by -1
+    if attrs.multiplier * 2.0**attrs.shift == 2.0**FRACTION_BITS:  # factor 1: TVM shifts by -1
         return x
     return by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift)
 
@@ -104,7 +105,8 @@ def _vector_along_axis(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.nda
 def per_axis_reference(
     attrs: AnyValue, x: np.ndarray, m: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Halves are rounded up. TVM shifts to the right for any is_rshift_required."""
+    """Multiplies and shifts; halves are rounded up. As in TVM, rshift is applied whatever
+    is_rshift_required is."""
     m, left, right = (_vector_along_axis(attrs, x.ndim, v) for v in (m, left, right))
     up = left if attrs.is_lshift_required else 0
     down = FRACTION_BITS + right

@@ -1,7 +1,7 @@
 """Blocked layouts ("NCHW16c", "OIHW16i16o") for operators with layout attributes.
 
-Such a call is defined by the call with the unblocked layouts: its arguments are converted before
-and its result after.
+Such a call is computed as the call with unblocked layouts: the arguments are converted before it,
+and the result after it.
 
 Source: the relations of TVM 0.16 use `BijectiveLayout` in the same way.
 """
@@ -58,10 +58,10 @@ def with_blocked_layouts(
     flops: Callable[..., int],
     relax: Callable[..., AnyValue],
 ) -> dict[str, AnyValue]:
-    """These parts of a definition, extended to blocked layouts.
+    """The given parts of an operator definition, extended to blocked layouts.
 
     names: for each argument the attribute with its layout.
-    results: the attributes with the layout of the result; the first non-empty one counts.
+    results: the attributes with the layout of the result; the first non-empty one applies.
     """
     every = tuple(dict.fromkeys([*names, *results]))
 

@@ -1,7 +1,7 @@
 """Binary operators that broadcast as in NumPy, aligned from the last axis.
 
-Both arguments have one dtype; comparisons give bool. A dimension `?` beside d > 1 gives d, beside 1
-gives `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
+Both arguments have one dtype; comparisons return bool. A dimension `?` with d > 1 results in d,
+with 1 in `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from byoc_lab.relay.op.tensor.create import INIT_ATTRS
 
 
 def _broadcast_type(op: str, dtype: str | None, attrs: Any, a: TensorType, b: TensorType) -> Type:
-    """The result of `op` has `dtype`, or for None the dtype of the arguments."""
+    """The result of `op` has `dtype`; if that is None, the dtype of the arguments."""
     if a.dtype != b.dtype:
         message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
         fail(op, message, kind="broadcast dtypes", types=(a, b))
@@ -56,7 +56,8 @@ def _binary(
     lower: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
-    """relax: the Relax operator, if not `name`. lower: the Relax expression, if not one call."""
+    """Define a binary operator. relax: the Relax operator, if not `name`. lower: creates the Relax
+    expression, if that is not a single call."""
     dtype = "bool" if arithmetic is Arithmetic.COMPARISON else None
 
     def reference(attrs: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -87,8 +88,9 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 
 def _power(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
-    """Of integers, which TVM's operator does not take, by squaring: one step for each bit of the
-    exponent. Raises BuildError for a negative exponent that is constant."""
+    """Power for Relax. Integers, which TVM's operator does not support, are computed by repeated
+    squaring, one step for each bit of the exponent. Raises BuildError for a negative constant
+    exponent."""
     lhs, rhs = typed(lhs), typed(rhs)
     kind = dtype_of(lhs)
     if "int" not in kind:
@@ -190,7 +192,8 @@ _binary("equal", np.equal, Arithmetic.COMPARISON, "out = lhs == rhs.")
 
 
 def _not_equal(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
-    """nan differs from all numbers; in code of TVM's own `!=` it differs from none."""
+    """`!=` for Relax: nan is unequal to every number. (With TVM's `!=`, compiled code returns false
+    for nan.)"""
     lhs, rhs = typed(lhs), typed(rhs)
     if "float" not in dtype_of(lhs):
         return R.not_equal(lhs, rhs)
@@ -285,7 +288,7 @@ define_op(
 
 
 def broadcast_to_type(attrs: Any, x: TensorType) -> Type:
-    """data in the shape of the attribute, which it must broadcast to."""
+    """data with the shape of the attribute; it must broadcast to that shape."""
     if attrs.shape is None:
         fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
@@ -317,7 +320,7 @@ define_op(
 
 
 def broadcast_to_like_type(attrs: Any, x: TensorType, wide: TensorType) -> Type:
-    """data in the shape of broadcast_type."""
+    """data with the shape of broadcast_type."""
     check_broadcasts_to("broadcast_to_like", x, wide)
     return TensorType(wide.shape, x.dtype)
 

@@ -108,7 +108,7 @@ _like("ones_like", np.ones_like, "A tensor of ones of the shape and dtype of dat
 
 
 def full_like_relation(attrs: AnyValue, data: Type | None, fill_value: Type | None) -> Types:
-    """A scalar, in the shape and dtype of data."""
+    """A scalar fill value; the result has the shape and dtype of data."""
     x, v = tensors("full_like", "data fill_value", data, fill_value)
     if v is not None and v.shape:
         fail("full_like", f"fill_value must be a scalar, found {v}")
@@ -129,7 +129,7 @@ define_op(
 
 
 def scalar_expr(value: AnyValue) -> Expr:
-    """Return `value` if it is a Relay expression: the type check of the attributes of `arange`."""
+    """The kind of the attributes of `arange`: accepts only Relay expressions."""
     if not isinstance(value, Expr):
         raise TypeError
     return value
@@ -190,7 +190,8 @@ def _bounds(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
 
 define_op(
     "arange",
-    "first last by",  # a builder has one parameter per name, so these differ from the attributes
+    # A builder has one parameter per name, so these attributes have other names than the arguments.
+    "first last by",
     arange_relation,
     reference=arange_reference,
     attrs=AttrsType(

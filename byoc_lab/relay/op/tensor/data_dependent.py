@@ -21,7 +21,7 @@ from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
 
 
 def argwhere_type(attrs: AnyValue, x: TensorType) -> Type:
-    """int32; for each element that is not 0 a row with its index on every axis."""
+    """int32; one row for each nonzero element, with its index on every axis."""
     return TensorType((Any(), len(x.shape)), "int32")
 
 
@@ -51,7 +51,7 @@ def unique_type(attrs: AnyValue, x: TensorType) -> Type:
 
 
 def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Elements after the distinct values are 0."""
+    """The results; elements after the last distinct value are 0."""
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
     )
@@ -71,8 +71,8 @@ def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    """Compares all pairs, with every result of length n: the result of R.unique has as many rows as
-    values, a length that later operators could not know."""
+    """Compares all pairs, and pads every result to n elements. R.unique is not used: the size of
+    its result depends on the data, so later operators could not have static shapes."""
     from tvm import relax
 
     (n,) = shape_of(x)

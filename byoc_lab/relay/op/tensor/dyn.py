@@ -1,7 +1,7 @@
 """Dynamic operators, with arguments instead of attributes: dyn.reshape, dyn.tile, ...
 
-Each is defined by the static operator, which has the attribute. `static_or_dynamic.py` has the
-functions that choose between both.
+Each is defined in terms of the static operator, which has the attribute. `static_or_dynamic.py` has
+the functions that choose between both.
 
 Source: src/relay/op/dyn of TVM 0.16.
 """
@@ -42,7 +42,8 @@ from byoc_lab.relay.op.framework.windows import SPATIAL
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
 SCALAR = 0  # the rank of an argument; None: any
 Shape = Callable[..., "Type | None"]
-# The dtypes of constants created from numbers beside an expression, where `const` differs.
+# The dtypes of constants created from numbers if another argument is an expression, where they
+# differ from those of `const`.
 KINDS = {
     **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
     "size": "int64",
@@ -62,10 +63,11 @@ def _dynamic(
 ) -> Op:
     """Define dyn.<name>.
 
-    given: the arguments that are attributes of the static operator, and their ranks.
-    result(attrs, *types): the type of the result for complete argument types.
-    empty: the values that TVM gives the attributes of the same names.
-    at_run_time: the Relax translation with arguments that are not constants, where Relax has one.
+    given: the arguments that are attributes of the static operator, and their ranks. result(attrs,
+    *types): the type of the result for complete argument types.
+    empty: the values that TVM stores in the attributes of the same names.
+    at_run_time: the translation to Relax for arguments that are not constants, if Relax supports
+    it.
     """
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()
@@ -88,7 +90,7 @@ def _dynamic(
         return *operands, result(attrs, *operands)
 
     def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
-        """(remaining arguments, arrays that become attributes)."""
+        """The values as (remaining arguments, arrays that become attributes)."""
         pairs = list(zip(names, args, strict=True))
         arrays = {n: array(a, op, n) for n, a in pairs if n in given}
         return [a for n, a in pairs if n not in given], arrays
@@ -121,7 +123,7 @@ def _dynamic(
         relation,
         reference=reference,
         attrs=schema,
-        attrs_key=None if attrs is None else "",  # TVM does not declare these
+        attrs_key=None if attrs is None else "",  # TVM does not declare these attributes
         flops=flops,
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
@@ -135,7 +137,8 @@ def _dynamic(
     )
 
 
-DYNAMIC: dict[str, Mapping[str, int | None]] = {}  # the arguments that are attributes elsewhere
+# The arguments that are attributes of the static operator.
+DYNAMIC: dict[str, Mapping[str, int | None]] = {}
 
 
 def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs:
@@ -201,7 +204,7 @@ def _as_shape(data: int, shape: int) -> Shape:
 
 
 def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
-    """data with spatial axes of unknown sizes."""
+    """The type of data with unknown spatial sizes."""
     target = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
     order = positions("dyn", "layout", attrs.layout, target)
     kept = order[:2]
@@ -219,9 +222,9 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
 
 
 def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
-    """data; axes that have a begin get unknown sizes."""
+    """The type of data with unknown sizes on the axes that have a begin."""
     count = begin.shape[0]
-    assert isinstance(count, int)  # _dynamic has checked it
+    assert isinstance(count, int)  # `_dynamic` has checked the types
     if count > len(data.shape):
         fail(
             "dyn.strided_slice",
@@ -233,7 +236,7 @@ def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorT
 def _slice_at_run_time(
     R: AnyValue, attrs: AnyValue, x: AnyValue, begin: AnyValue, end: AnyValue, strides: AnyValue
 ) -> AnyValue:
-    """The slice of bounds that are computed, by the rules of the static operator."""
+    """A slice with bounds computed at run time, by the rules of the static operator."""
     op = "dyn.strided_slice"
     steps = constant_array(strides, op, "strides").astype(np.int64)
     if (steps < 1).any():

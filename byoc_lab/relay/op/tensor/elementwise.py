@@ -36,8 +36,8 @@ def define_unary(
     relax: str | Callable[[Any, Any], Any] = "",
     **facts: Any,
 ) -> None:
-    """relax: the name of the Relax operator, if not `name`, or a function of (R, data) that returns
-    it applied."""
+    """Define an element-wise operator. relax: the name of the Relax operator, if not `name`, or a
+    function (R, data) -> Relax expression."""
 
     def translated(R: Any, attrs: Any, x: Any) -> Any:
         return relax(R, x) if callable(relax) else attrgetter(relax or name)(R)(x)
@@ -63,7 +63,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
-# NumPy has no error function. math.erf is exact to the last digit and quick enough for checking.
+# NumPy lacks the error function. math.erf is exact to the last digit and fast enough for checks.
 _erf = np.frompyfunc(erf, 1, 1)
 
 
@@ -235,7 +235,7 @@ def _clip_precision(call: Any, dtype: str) -> list[int | str]:
 
 
 def _clip_limits(attrs: Any, dtype: str) -> tuple[float, float]:
-    """a_min and a_max. Of integers they are integers in the range of the dtype."""
+    """a_min and a_max; for integer data, as integers in the range of the dtype."""
     low, high = attrs.a_min, attrs.a_max
     if "int" not in dtype:
         return low, high
@@ -245,8 +245,8 @@ def _clip_limits(attrs: Any, dtype: str) -> tuple[float, float]:
 
 
 def _clip_relax(R: Any, attrs: Any, x: Any) -> Any:
-    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do. A nan
-    limit makes each element nan, as in NumPy."""
+    """Clip for Relax. If a_min > a_max the result is a_max, as in NumPy and ONNX (TVM's clip
+    returns a_min). A nan limit makes each element nan, as in NumPy."""
     low, high = _clip_limits(attrs, dtype_of(x))
     if isnan(low) or isnan(high):
         return R.clip(x, nan, nan)
@@ -287,7 +287,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LeakyReluAttrs", (Attr("alpha", number, 0.25, "slope below zero"),)
     ),
-    # The builder has another default than the record, as in TVM.
+    # As in TVM, the builder's default differs from the attribute's default.
     defaults={"alpha": 0.01},
     reference=lambda attrs, x: np.where(x > 0, x, x * x.dtype.type(attrs.alpha)),
     flops=per_element(2),

@@ -85,7 +85,8 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
         return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
     if not attrs.batch_dims:
         return R.take(x, indices, attrs.axis, mode=attrs.mode)
-    # Relax has no batch_dims: all batches are merged into one axis that indices are offset along.
+    # Relax has no batch_dims: all batches are merged into one axis, and the indices get an offset
+    # per batch.
     whole, index = shape_of(x), shape_of(indices)
     axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(index)
     count, length = prod(whole[:batch]), whole[axis]
@@ -161,7 +162,8 @@ define_op(
 
 
 def gather_nd_type(attrs: AnyValue, x: TensorType, i: TensorType) -> Type:
-    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): positions on the first axis.
+    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...); the first axis of indices
+    holds positions.
 
     With batch_dims b, the first b axes of data are the first axes of Y.
     """
@@ -178,7 +180,7 @@ def gather_nd_type(attrs: AnyValue, x: TensorType, i: TensorType) -> Type:
 
 def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     batch, shape = attrs.batch_dims, indices.shape[1:]
-    own = np.indices(shape)[:batch]  # an element keeps its own index on the batch axes
+    own = np.indices(shape)[:batch]  # on the batch axes, an element is selected at its own index
     elements = (*own, *indices.astype(np.int64))
     return x[elements] if elements else np.broadcast_to(x, (*shape, *x.shape))
 
@@ -190,7 +192,8 @@ def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValu
 
 
 def _gather_nd_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
-    """A position is along the last axis of Relax's indices, and along the first of Relay's."""
+    """Reads gather_nd of Relax: a position lies along the last axis of Relax's indices, and along
+    the first axis of Relay's."""
     ranks = call.shapes[1]
     assert ranks is not None
     last = len(ranks) - 1

@@ -79,18 +79,18 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
             elif isinstance(shape[i], Any):
                 shape[i] = d
     if not isinstance(shape[axis], Any):
-        # As in TVM, a size that is `?` in one field is kept only if the joined axis is `?`.
+        # As in TVM, an axis that is `?` in one field stays `?` only if the joined axis is `?`.
         open_axes = [any(isinstance(ty.shape[i], Any) for ty in fields) for i in range(len(shape))]
         shape = [Any() if is_open else d for d, is_open in zip(shape, open_axes, strict=True)]
     return data, TensorType(shape, first.dtype)
 
 
-MAX_JOINED = 64  # tensors in one operator of Relax
+MAX_JOINED = 64  # maximum number of tensors in one Relax operator
 
 
 def _concatenate_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
     """Join many operands in groups: TVM's kernel nests one selection per operand, which takes
-    quadratic time and, from about a thousand operands, overflows the stack."""
+    quadratic time, and overflows the stack with about a thousand operands."""
     return _joined(R, fields_of(tensors), attrs.axis)
 
 
@@ -162,7 +162,7 @@ def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 
     cuts, axis = attrs.indices_or_sections, attrs.axis % rank_of(x)
     count = _parts(cuts)
-    if count == 1:  # Relax returns no tuple then
+    if count == 1:  # for one part, Relax returns no tuple
         return relax.Tuple([x])
     if count <= MAX_JOINED:
         return R.split(x, cuts if isinstance(cuts, int) else list(cuts), axis)
@@ -268,7 +268,7 @@ define_op(
 
 
 def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """n tensors of one type give one with a new axis of length n."""
+    """n tensors of one type give one tensor with a new axis of size n."""
     op = "stack"
     if is_incomplete(data):
         return data, None
@@ -305,13 +305,13 @@ define_op(
 
 
 def _tiled(shape: AnyValue, reps: AnyValue) -> tuple[tuple[Dim, ...], tuple[int, ...]]:
-    """`shape` and `reps` extended to one length by leading ones."""
+    """`shape` and `reps`, the shorter one extended by leading ones."""
     rank = max(len(shape), len(reps))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(reps)) + tuple(reps)
 
 
 def _times(length: Dim, reps: int) -> Dim:
-    """The repeated length; `?` also for a symbolic one, as in TVM."""
+    """The size of a repeated axis; `?` for a symbolic size, as in TVM."""
     return Any() if isinstance(length, Unknown) else length * reps
 
 

@@ -51,7 +51,7 @@ def reduced_axes(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
 
 
 def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
-    """`x` without the reduced axes, or with length 1 there when keepdims is set."""
+    """The type of `x` without the reduced axes; with keepdims, these axes have size 1."""
     gone = reduced_axes(op, attrs, len(x.shape))
     if attrs.keepdims:
         return TensorType([1 if n in gone else d for n, d in enumerate(x.shape)], x.dtype)
@@ -110,8 +110,8 @@ _reduction(
 
 
 def _extreme(compute: AnyValue, sign: int) -> AnyValue:
-    """The extreme element; of no elements, the value that every other one exceeds (sign -1) or
-    is below (sign 1)."""
+    """The largest (sign -1) or smallest (sign 1) element; without elements, the smallest or largest
+    value of the dtype."""
 
     def computed(x: np.ndarray, **reduced: AnyValue) -> AnyValue:
         if x.size:
@@ -146,7 +146,7 @@ _reduction("prod", np.prod, Arithmetic.OTHER, "The product over some axes.")
 
 
 def variance_relation(attrs: AnyValue, data: Type | None, mean: Type | None) -> Types:
-    """data and its mean (reduced axes kept with length 1) give data without those axes."""
+    """data and its mean (reduced axes kept with size 1) give data without those axes."""
     op = "variance"
     x, m = tensors(op, "data mean", data, mean)
     if x is None:
@@ -182,7 +182,7 @@ def _variance_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, mean: AnyValue) -
 
 
 def _with_mean(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The axes as a list, and the mean where none is given."""
+    """Normalizes the arguments: the axes as a list, and the mean if it is not given."""
     if values["mean"] is None:
         mean = function("mean")(values["data"], values["axis"], True, values["exclude"])
         values = {**values, "mean": mean}
@@ -233,7 +233,7 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
     """(mean, standard deviation) of `data` over `axis`."""
     mean = function("mean")(data, axis, True, exclude)
     deviation = function("sqrt")(function("variance")(data, axis, keepdims, exclude, False, mean))
-    if not keepdims:  # TVM squeezes every axis of length 1 here
+    if not keepdims:  # TVM squeezes every axis of size 1 here
         mean = function("squeeze")(mean)
     return TupleWrapper(Tuple([mean, deviation]), 2)
 
@@ -242,8 +242,8 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
 
 
 def _logical(name: str) -> AnyValue:
-    """Relax has no such reduction: of 0 and 1, all are 1 if the least is, any is if the greatest
-    is."""
+    """`all` or `any` for Relax, which lacks both: the minimum or maximum (`name`) of zeros and
+    ones."""
 
     def relax(R: AnyValue, x: AnyValue, axes: list[int], keepdims: bool) -> AnyValue:
         ones = R.astype(R.astype(x, "bool"), "int8")
@@ -290,8 +290,8 @@ ARG_ATTRS = AttrsType(
 
 def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
     def result_type(attrs: AnyValue, x: TensorType) -> Type:
-        """int32, data without the reduced axes; over several axes the index is into them
-        flattened."""
+        """int32, with the shape of data without the reduced axes; for several axes, the index
+        refers to these axes flattened."""
         return TensorType(reduced_type(op, attrs, x).shape, "int32")
 
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -317,7 +317,7 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         count = prod(shape[n] for n in axes)
         flat = R.reshape(R.permute_dims(x, [*kept, *axes]), [*(shape[n] for n in kept), count])
         last = len(kept)
-        if attrs.select_last_index:  # the first from the other end
+        if attrs.select_last_index:  # the last one is the first of the reversed data
             flat = R.flip(flat, last)
         found = settled(getattr(R, op)(flat, last))
         if attrs.select_last_index:
@@ -327,7 +327,8 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         return R.astype(found, "int32")
 
     def built_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        """TVM starts from -1 and the value that all others beat: if no element does, -1 stays."""
+        """Corrects the index for `build`: TVM's loop starts with index -1 and an extreme value; if
+        no element is beyond that value, the index remains -1."""
         return relax(R, attrs, x, lambda found: R.maximum(typed(found), scalar(0, "int64")))
 
     define_op(
@@ -355,7 +356,8 @@ _arg_reduction("argmin", np.argmin, Arithmetic.ARGMIN, "The index of the minimum
 
 @builds("logsumexp", defaults_of="sum")
 def logsumexp(data: Expr, axis: AnyValue, keepdims: bool) -> Call:
-    """log(sum(exp(data))) over `axis`; the greatest element is subtracted first: no overflow."""
+    """log(sum(exp(data))) over `axis`, without overflow: the largest element is subtracted
+    first."""
     greatest = function("max")(data, axis, True)
     exponentials = function("exp")(function("subtract")(data, greatest))
     total = function("sum")(exponentials, axis, True)
@@ -372,7 +374,7 @@ def _read_variance(call: RelaxCall, x: Expr) -> Expr:
 
 @reads("argmax", "argmin")
 def _position(call: RelaxCall, x: Expr) -> Expr:
-    """Relax's positions are int64, Relay's int32."""
+    """Reads argmax or argmin of Relax, whose indices are int64; Relay's are int32."""
     axis = None if call.attrs.axis is None else int(number(call.attrs.axis))
     found = relay_call(call.name, x, axis=axis, keepdims=bool(call.attrs.keepdims))
     return relay_call("cast", found, dtype=str(call.dtype))

@@ -39,7 +39,7 @@ from byoc_lab.relay.op.framework.relax_types import shape_of
 def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
     """ "NCHW16c" -> (("N", 0), ("C", 0), ("H", 0), ("W", 0), ("c", 16)).
 
-    Raises TypeInferenceError for what is not a layout.
+    Raises TypeInferenceError for an invalid layout.
     """
     try:
         return Layout(layout).axes
@@ -63,7 +63,7 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
             fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {length}")
     before, after = _spans(have), _spans(want)
     lengths: dict[_Part, Dim] = {}
-    cut: dict[str, list[int]] = {}  # by axis: the sizes of all blocks, in either layout
+    cut: dict[str, list[int]] = {}  # axis -> the sizes of its blocks in both layouts
     for (letter, _), (_, inner), length in zip(have, before, shape, strict=True):
         if not letter.isupper():
             continue
@@ -88,11 +88,11 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
 
 
 _Part = tuple[str, int]
-"""An axis, and how many of its elements lie within one step along this part of it."""
+"""(axis, number of elements of the axis per step along this part)."""
 
 
 def _spans(axes: Sequence[Axis]) -> list[_Part]:
-    """For each axis of a layout the letter of the whole one, and the step along it."""
+    """For each axis of a layout, the letter of the full axis, and the step along the full axis."""
     steps: dict[str, int] = {}
     found = []
     for letter, size in reversed(axes):
@@ -105,7 +105,7 @@ def _spans(axes: Sequence[Axis]) -> list[_Part]:
 def _parts(
     axes: Sequence[Axis], spans: Sequence[_Part], cut: dict[str, list[int]]
 ) -> list[list[_Part]]:
-    """For each axis of a layout the parts that it consists of, the outermost first."""
+    """For each axis of a layout, the parts that it consists of, outermost first."""
     return [
         [
             (letter, step)
@@ -117,9 +117,10 @@ def _parts(
 
 
 def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
-    """The steps from one layout to another, in which the last block of an axis need not be full.
+    """The steps of a layout change with padding, if the last block of an axis is not full.
 
-    Each is (how many zeros every axis gets at its end, the result of `relaid` for the padded data).
+    Each step is (number of zeros to append to each axis, the result of `relaid` for the padded
+    data).
     """
     old, new = axes_of_layout(op, source), axes_of_layout(op, target)
     blocks = {a: (_block(old, a), _block(new, a)) for a, _ in old if a.isupper()}
@@ -148,7 +149,7 @@ def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
 def layout_transform_type(attrs: AnyValue, x: TensorType) -> Type:
     """data in src_layout gives the same elements in dst_layout.
 
-    An incomplete block is padded with zeros, which remain when the blocks are undone.
+    An incomplete block is padded with zeros, which remain when the layout is converted back.
     """
     steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
     return TensorType(steps[-1][1][2], x.dtype)
@@ -203,7 +204,7 @@ SUBPIXEL_ATTRS = AttrsType(
 
 
 def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
-    """(shape in parts, order of the parts, shape of the result), all of it as NCHW."""
+    """(shape in parts, order of the parts, shape of the result), for layout NCHW."""
     n, c, h, w = shape
     b = attrs.block_size
     need_positive(op, attrs, "block_size")

@@ -53,7 +53,7 @@ def _arithmetic(reduction: str) -> Arithmetic:
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
-    """`out` with `updates` written at `place`, in order where indices repeat."""
+    """`out` with `updates` written at `place`; repeated indices are written in order."""
     function = REDUCTIONS[reduction]
     if function is None:
         out[place] = updates
@@ -86,9 +86,8 @@ def scatter_elements_reference(
     attrs: AnyValue, x: np.ndarray, indices: np.ndarray, updates: np.ndarray
 ) -> np.ndarray:
     axis = attrs.axis % x.ndim
-    updates = updates[
-        tuple(slice(n) for n in indices.shape)
-    ]  # as in TVM, indices determine the range
+    # As in TVM, only the updates within the shape of indices are used.
+    updates = updates[tuple(slice(n) for n in indices.shape)]
     place: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     whole = indices.astype(np.int64)
     place[axis] = np.where(whole < 0, whole + x.shape[axis], whole)
@@ -107,7 +106,8 @@ def _scatter_elements_relax(
 def _reduced(
     R: AnyValue, scattered: AnyValue, x: AnyValue, updates: AnyValue, reduction: str
 ) -> AnyValue:
-    """A scatter in Relax. Its own mean halves at each update: three updates do not count alike."""
+    """A scatter in Relax. Relax's reduction "mean" averages pairwise, so three updates would have
+    unequal weights."""
     if reduction != "mean":
         return scattered(x, updates, reduction)
     total = typed(scattered(x, updates, "add"))
@@ -223,7 +223,7 @@ def strided_set_relation(
 def _cuts(
     shape: AnyValue, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[slice, ...]:
-    """The slice of each axis that is set; a missing end is the end of the axis, a missing step
+    """For each axis, the slice that is set; a missing end is the end of the axis, a missing step is
     1."""
     cuts = []
     for n, length in enumerate(shape):
@@ -248,8 +248,8 @@ def strided_set_reference(
 
 
 def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *bounds: AnyValue):
-    """Selects for every element of data the element of v that replaces it, or the element
-    itself."""
+    """For Relax: selects, for each element of data, the element of v that replaces it, or else the
+    element itself."""
     shape, op = shape_of(x), "strided_set"
     names = ("begin", "end", "strides")
     arrays = [constant_array(b, op, n) for b, n in zip(bounds, names, strict=True)]

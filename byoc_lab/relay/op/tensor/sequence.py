@@ -58,7 +58,7 @@ def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type 
 
 
 def reverse_sequence_reference(attrs: AnyValue, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Lengths are limited to the size of the axis; a length below 2 reverses nothing."""
+    """seq_lengths are limited to the size of the axis; a length below 2 reverses nothing."""
     axis, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
     out = x.copy()
     for n, length in enumerate(lengths.clip(0, x.shape[axis])):
@@ -121,7 +121,7 @@ def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _meshgrid_results(call: Call) -> int | None:
-    """One per vector; None if the operand is not a tuple expression."""
+    """The number of results, one per vector; None if the operand is not a tuple expression."""
     vectors = call.args[0]
     return len(vectors.fields) if isinstance(vectors, Tuple) else None
 
@@ -163,7 +163,8 @@ def unravel_relation(attrs: AnyValue, indices: Type | None, shape: Type | None) 
 
 
 def _unravel_relax(R: AnyValue, attrs: AnyValue, indices: AnyValue, shape: AnyValue) -> AnyValue:
-    """Dividing by the strides; TOPI's own loop gives no result for a vector of one axis."""
+    """For Relax: divides by the strides, because TOPI's loop computes nothing for a shape with one
+    axis."""
     lengths = [int(d) for d in constant_array(shape, "unravel_index", "shape")]
     kind = dtype_of(indices)
     from tvm import relax

@@ -44,7 +44,7 @@ from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
 
 MAX_RANK = 1000
-"""Of a result of expand_dims; NumPy has at most 64 dimensions."""
+"""The maximum rank of a result of expand_dims; NumPy supports at most 64 dimensions."""
 
 
 def expand_dims_type(attrs: AnyValue, x: TensorType) -> Type:
@@ -101,7 +101,7 @@ define_op(
 
 
 def squeeze_type(attrs: AnyValue, x: TensorType) -> Type:
-    """data without the given axes, or without all axes of length 1."""
+    """data without the given axes; by default without all axes of size 1."""
     op = "squeeze"
     if attrs.axis is None:
         if not x.is_static:
@@ -152,7 +152,8 @@ def reshaped(
     op = "reshape"
     out: list[Dim] = []
     source, target = list(shape), list(newshape)
-    used: set[int] = set()  # dimensions of the data that are copied: they cancel
+    # Copied dimensions of the data, which cancel when element counts are compared.
+    used: set[int] = set()
     explicit: list[int] = []
     at, n, inferred = 0, 0, None
 
@@ -253,14 +254,14 @@ define_op(
 
 
 def reshaped_to(data: Expr, shape: Sequence[Dim]) -> Expr:
-    """`data` in exactly this shape, in which one dimension may be -1. A 0 is a dimension of length
-    0, and copies none."""
+    """`data` reshaped to exactly this shape; one dimension may be -1. A 0 means size 0, not a
+    copied dimension."""
     return function("reshape")(data, list(shape), allowzero=0 in shape)
 
 
 def flattened_to(data: Expr, leading: Sequence[Dim], *rest: Dim) -> Expr:
-    """`data` of shape (*leading, *rest) with its leading dimensions as one: -1, unless an empty
-    `rest` leaves nothing to infer it from."""
+    """`data` of shape (*leading, *rest) with its leading dimensions merged into one. It is -1 in
+    the reshape, unless `rest` has no elements, so that it cannot be inferred."""
     known = [d for d in leading if not isinstance(d, Unknown)]
     rows = prod(known) if 0 in rest and len(known) == len(leading) else -1
     return reshaped_to(data, [rows, *rest])

@@ -31,7 +31,7 @@ def _shape_value(
     doc: str,
     **facts: AnyValue,
 ) -> None:
-    """Define an operator that gives `compute(shape)`, of shape `result(type of data)`."""
+    """Define an operator that returns `compute(shape)`, of shape `result(type of data)`."""
 
     def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """A tensor of the attribute's dtype."""

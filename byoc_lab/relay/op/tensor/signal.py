@@ -38,7 +38,7 @@ from byoc_lab.relay.op.framework.relax_types import (
 
 
 def dft_relation(attrs: AnyValue, real: Type | None, imaginary: Type | None) -> Types:
-    """The real and imaginary parts have one type, and so have those of the result."""
+    """Real and imaginary part have one type; so do the two results."""
     re, im = tensors("dft", "re_data im_data", real, imaginary)
     if re is not None and im is not None and re != im:
         fail("dft", f"re_data and im_data must have one type, found {re} and {im}")
@@ -155,7 +155,7 @@ def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> 
 
 
 def _frame_defaults(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The defaults of length and distance of frames, and of the window: ones."""
+    """Sets the defaults: length and distance of frames, and a window of ones."""
     length = values["n_fft"]
     chosen = {"hop_length": length // 4, "win_length": length}
     if values["window"] is None:
@@ -194,9 +194,9 @@ define_op(
 
 
 def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyValue]:
-    """The length of each letter, and the shape of "..." under its name.
+    """The size of the axis of each letter, and under the key "..." the shape of the dots.
 
-    Raises TypeInferenceError where an equation and the tensors do not go together.
+    Raises TypeInferenceError if the equation does not match the tensors.
     """
     inputs = equation.split("->")[0].replace(" ", "").split(",")
     if len(inputs) != len(types):
@@ -249,7 +249,7 @@ def einsum_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _einsum_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """A product and a sum for each tensor, at each point of the space of all axes."""
+    """A product and a sum for each tensor and each combination of indices of all axes."""
     types = args[0].fields
     lengths = _lengths("einsum", attrs.equation, types)
     points = prod(lengths.pop("...")) * prod(lengths.values())

@@ -38,9 +38,9 @@ from byoc_lab.relay.op.framework.relax_types import (
 def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
     """The slice that `strided_slice` applies to each axis, for data of a static `shape`.
 
-    Negative numbers count from the end; all are limited to the axis. With slice_mode "size", `end`
-    holds lengths (-1: up to the end) and the strides are 1. Without axes, a missing begin or end of
-    an axis is the respective end of the axis.
+    Negative numbers count from the end; all bounds are limited to the axis. With slice_mode "size",
+    `end` holds lengths (-1: up to the end) and the strides are 1. Without attribute axes, a missing
+    begin or end is the begin or end of the axis.
     """
     op = "strided_slice"
     if attrs.begin is None or attrs.end is None:
@@ -129,7 +129,8 @@ def _strided_slice_from_relax(
 def _ends(
     call: RelaxCall, axes: list[int], begin: list[int], end: list[int], strides: AnyValue
 ) -> list[int]:
-    """Going back to the first element ends in front of it: beyond the axis in both languages."""
+    """The ends of a slice of Relax, for Relay. A slice with a negative step that includes the first
+    element ends before that element; in both languages this end is a number beyond the axis."""
     steps = [1] * len(axes) if strides is None else ints(strides)
     return [
         -call.shape[axis] - 1 if step < 0 and last < -call.shape[axis] else last

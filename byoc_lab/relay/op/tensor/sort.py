@@ -35,7 +35,7 @@ SORT_ATTRS = AttrsType(
 
 
 def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """n log2 n comparisons for each row that is sorted."""
+    """n log2 n comparisons for each sorted row."""
     shape = args[0].shape
     return comparisons(prod(shape), shape[attrs.axis] if shape else 1)
 
@@ -48,18 +48,18 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     return np.flip(x.shape[axis] - 1 - turned, axis)
 
 
-# TVM's sort knows no other integers than int32 and int64.
+# Of the integers, TVM's sort supports only int32 and int64.
 WIDER = dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32") | {"uint32": "int64"}
 
 
 def _sortable(R: AnyValue, x: AnyValue) -> AnyValue:
-    """A Relax tensor with a dtype that TVM's sort knows, in the same order."""
+    """A Relax tensor cast to a dtype that TVM's sort supports, which preserves the order."""
     wider = WIDER.get(dtype_of(x))
     return typed(R.astype(x, wider)) if wider else x
 
 
 def _narrow(R: AnyValue, sorted_: AnyValue, x: AnyValue) -> AnyValue:
-    """Sorted elements of `x`, in the dtype that they had."""
+    """Sorted elements of `x`, cast back to the dtype of `x`."""
     return R.astype(typed(sorted_), dtype_of(x)) if dtype_of(x) in WIDER else sorted_
 
 
@@ -111,7 +111,7 @@ RETURNS = ("both", "values", "indices")
 
 
 def topk_type(attrs: AnyValue, x: TensorType) -> Type:
-    """data with length k along the axis (0: its own length), its indices, or a tuple of both."""
+    """data with size k along the axis (k=0: unchanged), its indices, or a tuple of both."""
     op = "topk"
     need_one_of(op, "ret_type", attrs.ret_type, RETURNS)
     if attrs.k is None:
@@ -218,7 +218,7 @@ def _scan(op: str, function, doc: str) -> None:
 
 
 def flag(value: AnyValue) -> bool:
-    """A bool attribute that TVM stores as an object, unlike others."""
+    """A bool attribute that TVM, unlike other bools, stores as an object."""
     return boolean(value)
 
 

@@ -1,7 +1,7 @@
 """Non-maximum suppression: vision.get_valid_counts, non_max_suppression,
 all_class_non_max_suppression.
 
-A result has a row for every box; where fewer are chosen, the other rows have a fill value.
+A result has a row for every box; if fewer boxes are chosen, the remaining rows have a fill value.
 
 Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
 """
@@ -33,13 +33,13 @@ from byoc_lab.relay.op.framework.relax_types import (
     zeros_if_empty,
 )
 
-IOU_FLOPS = 15  # per comparison of two boxes
+IOU_FLOPS = 15  # operations per comparison of two boxes
 
 
 def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarray:
     """Intersection over union of a box (4,) (low corner, high corner) with each of `others` (N, 4).
 
-    0 for a box without area. `extra` is added to each side: 1 where corners are pixels.
+    0 for a box without area. `extra` is added to each side: 1 if corners are pixels.
     """
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     common = (high - low + extra).clip(0).prod(axis=1)
@@ -56,8 +56,8 @@ def far_boxes(
     limit: int | None = None,
     extra: float = 0,
 ) -> list[int]:
-    """The indices in `order`, best first, without those that overlap a better one by more than
-    `threshold`; `limit` of them at most. `extra` is as in `overlaps`."""
+    """The indices in `order` (best first), without boxes that overlap a better box by more than
+    `threshold`; at most `limit` indices. `extra` is as in `overlaps`."""
     kept: list[int] = []
     while len(order) and (limit is None or len(kept) < limit):
         best, rest = order[0], order[1:]
@@ -67,13 +67,13 @@ def far_boxes(
 
 
 def corners(boxes: np.ndarray) -> np.ndarray:
-    """Boxes (N, 4) between any two opposite corners, as low corner and high corner."""
+    """Boxes (N, 4), given by any two opposite corners, converted to low corner and high corner."""
     ends = boxes.reshape(-1, 2, 2)
     return np.concatenate([ends.min(axis=1), ends.max(axis=1)], axis=1)
 
 
 def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """An upper bound: each box is compared with every other one."""
+    """An upper bound of the cost: each box is compared with every other box."""
     batch, boxes, _ = args[0].shape
     return IOU_FLOPS * batch * boxes * boxes
 
@@ -84,7 +84,7 @@ COUNTS = "vision.get_valid_counts"
 
 
 def _nothing(value: AnyValue) -> None:
-    """The kind of an attribute that is always None."""
+    """The kind of an attribute whose value is always None."""
     if value is not None:
         raise TypeError
 
@@ -313,7 +313,7 @@ def _selected(
 ) -> list[int]:
     """The indices of the boxes chosen for one class, in descending order of score.
 
-    A box without a positive score suppresses none."""
+    A box without a positive score suppresses no other box."""
     order = [int(n) for n in np.argsort(-scores, kind="stable") if scores[n] > least]
     found: list[int] = []
     while order and threshold > 0 and (limit <= 0 or len(found) < limit):
@@ -332,7 +332,7 @@ def all_class_reference(
     iou_threshold: np.ndarray,
     score_threshold: np.ndarray,
 ) -> tuple:
-    """Rows after the chosen boxes are 0."""
+    """The NumPy reference; rows after the chosen boxes are 0."""
     batch, classes, count = scores.shape
     limits = int(max_output_boxes_per_class), float(iou_threshold), float(score_threshold)
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(batch)]
@@ -362,9 +362,9 @@ def _all_class_relax(
     iou_threshold: AnyValue,
     score_threshold: AnyValue,
 ) -> AnyValue:
-    """In TOPI no number means "all boxes", so the limit is then the number of boxes. In the format
-    of ONNX, TOPI's result has a row for each class up to the limit, Relay's one for each box: the
-    rest are zeros."""
+    """TOPI has no limit for "all boxes", so the number of boxes is used. In the ONNX format, TOPI's
+    result has as many rows per class as the limit, Relay's result one row per box: the remaining
+    rows are zeros."""
     zeros = zeros_if_empty(R, all_class_relation, attrs, boxes, scores)
     if zeros is not None:
         return zeros

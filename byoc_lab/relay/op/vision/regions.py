@@ -33,7 +33,7 @@ from byoc_lab.relay.op.framework.relax_types import by_topi, typed
 
 ALIGN, POOL = "vision.roi_align", "vision.roi_pool"
 MODES: dict[str, Callable[..., np.ndarray]] = {"avg": np.mean, "max": np.max}
-_ORDERS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 3, 1, 2)}  # permutation to N, C, H, W
+_ORDERS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 3, 1, 2)}  # the permutation to N, C, H, W
 
 
 def bilinear(image: np.ndarray, down: np.ndarray, across: np.ndarray) -> np.ndarray:
@@ -74,7 +74,8 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
 
 
 def _by_region(attrs: AnyValue, data: np.ndarray, rois: np.ndarray, pooled: AnyValue) -> np.ndarray:
-    """`pooled(attrs, image (C, H, W), region (4,))` of every region, in the layout of the data."""
+    """The results of `pooled(attrs, image (C, H, W), region (4,))` for every region, in the layout
+    of the data."""
     order = _ORDERS[attrs.layout]
     images = data.transpose(order)
     out = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
@@ -110,7 +111,7 @@ def _pooled(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarr
         (left, right, image.shape[2], attrs.pooled_size[1]),
     ):
         each, at = max(high - low + 1, 1) / bins, np.arange(bins)
-        # 1e-5 as in TVM: rounding must not enlarge a bin by a pixel.
+        # As in TVM, 1e-5 prevents that rounding enlarges a bin by a pixel.
         first = np.floor(at * each + 1e-5).astype(int) + low
         last = np.ceil((at + 1) * each - 1e-5).astype(int) + low
         slices.append(
@@ -125,7 +126,7 @@ def _pooled(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarr
 
 
 def _rounded(value: float) -> int:
-    """To the nearest integer, halves away from zero."""
+    """Positions rounded to the nearest integer, halves away from zero."""
     return int(np.trunc(value + np.copysign(0.5, value)))
 
 

@@ -1,4 +1,4 @@
-"""JSON to Python's values, within a limit of memory."""
+"""JSON to Python values, within a memory limit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from byoc_lab.relay.text.budget import budget, described
 
 BYTES = {"{": 232, "[": 88, ",": 64}
-"""What the object takes that a character begins: a dictionary, a list, an entry of either."""
+"""Character -> the bytes of the object that it begins: a dictionary, a list, an entry of either."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
 def decode_json(text: str, begin: int = 0) -> tuple[Any, int]:
     """The value that begins at `begin`, and the offset of its end.
 
-    Raises JSONDecodeError for other texts, ValueError for one whose values take more than `budget`.
+    Raises JSONDecodeError for invalid JSON, ValueError if the values take more than `budget`.
     """
     size = len(text) - begin
     needed = sum(text.count(mark, begin) * each for mark, each in BYTES.items())
@@ -27,7 +27,7 @@ def decode_json(text: str, begin: int = 0) -> tuple[Any, int]:
 
 
 def whole_json(text: str) -> Any:
-    """The value that a text holds and nothing else. Raises ValueError."""
+    """The value of a text that contains nothing else. Raises ValueError."""
     text = text.strip()
     found, end = decode_json(text)
     if end != len(text):

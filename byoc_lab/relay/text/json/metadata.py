@@ -2,8 +2,8 @@
 
 A text refers to an entry as `meta[<type>][<index>]`. The JSON is a flat list of nodes that refer to
 each other by index (0 is "nothing"); arrays are base64 of a small binary header and the raw bytes,
-so constants are exact. Nodes without a meaning here (virtual devices, spans, the checked type of a
-constant) are written as TVM needs them and skipped when reading.
+so constants are exact. Nodes without a use in byoc_lab (virtual devices, spans, the checked type of
+a constant) are written as TVM requires and skipped when reading.
 
 Source: `SaveJSON`/`LoadJSON` and `NDArray::Save` of TVM 0.16, checked against their output.
 """
@@ -49,7 +49,7 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 _CPU = (1, 0)
 _MAX_DEPTH = 64
-_MAX_PARTS = 1_000_000  # parts of a value, each counted as often as it is printed
+_MAX_PARTS = 1_000_000  # maximum number of parts of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # UTF-8 has no code for half of a pair
 # The exceptions that reading JSON of an unexpected structure may raise.
@@ -57,7 +57,7 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErro
 
 
 def type_key(value: Any) -> str:
-    """The type name under which the section has a value."""
+    """The type name under which the section stores a value."""
     if isinstance(value, Constant):
         return "relay.Constant"
     if isinstance(value, Symbolic):
@@ -124,8 +124,8 @@ def read_metadata(
 ) -> tuple[MetaTable, int]:
     """The entries of the JSON that begins at `start`, by type, and the offset of its end.
 
-    `reader` creates the values; that of `reader.py` also supports expressions and types. Raises
-    ParseError, also for entries of an unsupported type.
+    `reader` creates the values; the reader of `reader.py` also supports expressions and types.
+    Raises ParseError, also for entries of an unsupported type.
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
@@ -144,7 +144,8 @@ class UnknownEntryError(ValueError):
 
 
 class GraphReader:
-    """Creates the values of the nodes of one graph; any fault in it raises ValueError."""
+    """Creates the values of the nodes of one JSON graph; raises ValueError for any fault in the
+    graph."""
 
     def __init__(self, graph: Any):
         if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
@@ -174,7 +175,7 @@ class GraphReader:
         return self.nodes[number]
 
     def value(self, index: Any, depth: int = 0) -> Any:
-        """The value of the node of that index, always the same object."""
+        """The value of the node with that index, always the same object."""
         number = int(index)
         if number not in self.made:
             node = self.node(number)
@@ -235,7 +236,7 @@ class GraphReader:
     def field(self, schema: AttrsType, name: str, text: str) -> Any:
         """The value of a field: a literal for plain numbers and strings, else an index."""
         field = schema.by_name[name]
-        if field.kind is string:  # later versions made more of them objects
+        if field.kind is string:  # later versions store more fields as objects
             at = int(text) if text.isdigit() else -1
             is_index = 0 <= at < len(self.nodes)
             known = is_index and self.node(at).get("type_key") == "runtime.String"
@@ -274,7 +275,8 @@ def encoded(value: Any, indent: int | None = None) -> str:
 
 
 def _raw(escape: re.Match[str]) -> str:
-    """A control character unescaped: TVM's reader supports few escapes and needs none for these."""
+    """A control character, unescaped: TVM's reader supports few escapes and needs none for these
+    characters."""
     code, short = escape.groups()
     return chr(int(code, 16)) if code else {"b": "\b", "f": "\f"}.get(short, escape[0])
 
@@ -336,7 +338,7 @@ class NodeGraphWriter:
         return at
 
     def length(self, tree: Tree) -> int:
-        """A symbolic length; a name that occurs twice is one node."""
+        """The node of a symbolic dimension; a name that occurs twice is one node."""
         if isinstance(tree, int):
             return self.add(tree)
         if isinstance(tree, SizeName):
@@ -385,7 +387,7 @@ class NodeGraphWriter:
         at = self.reserve({"type_key": value.type_key, "attrs": fields})
         assert value.schema is not None  # DictAttrs are written as a Map
         for field in sorted(value.schema.fields, key=lambda f: f.name):
-            if field.name not in value:  # not TVM's, and the default
+            if field.name not in value:  # TVM lacks this field, and the value is its default
                 continue
             item = value[field.name]
             if item is None:

@@ -1,7 +1,8 @@
-"""Fields of attributes that TVM keeps as objects: in its JSON they are separate nodes.
+"""Attribute fields that TVM stores as objects: in its JSON they are separate nodes.
 
-All but plain numbers, strings and dtypes are; and some numbers (Integer, Bool) and strings (String)
-of C++ are too, which a schema does not tell. Source: the attributes' headers of TVM 0.16.
+All fields are, except plain numbers, strings and dtypes; but some numbers (Integer, Bool) and
+strings (String) in C++ are objects too, which a schema does not record. Source: the attributes'
+headers of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BOXED = {
 
 
 def is_object(schema: AttrsType, field: Attr) -> bool:
-    """Whether TVM 0.16 keeps the field as an object."""
+    """Whether TVM 0.16 stores the field as an object."""
     if field.name in _BOXED.get(schema.type_key.rpartition(".")[2], "").split():
         return True
     if field.kind is integer:

@@ -1,10 +1,10 @@
 """Reads modules, expressions, types and attributes from TVM's JSON, as
 `tvm.ir.save_json` of TVM 0.6 to 0.16 wrote it.
 
-The JSON is the flat list of nodes that `metadata.py` describes, here of every kind. Each node is
-created after those that it refers to, without recursion.
+The JSON is the flat list of nodes that `metadata.py` describes, here with nodes of every kind. Each
+node is created after the nodes that it refers to, without recursion.
 
-Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwise.
+Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for differences of 0.6.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Kind = type | tuple[type, ...] | list[type]
 
 
 def read_node_json(text: str) -> Any:
-    """The node in the JSON. Raises ParseError for text that TVM did not write."""
+    """The root node in the JSON. Raises ParseError for text that TVM did not write."""
     try:
         return _NodeReader(whole_json(text)).whole()
     except UNREADABLE as error:
@@ -48,7 +48,7 @@ def read_node_json(text: str) -> Any:
 
 
 def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
-    """The nodes of a trace that was saved in version 1 of its format, with these arrays. Raises
+    """The nodes of a trace saved in format version 1, with separately stored arrays. Raises
     ParseError for other texts."""
     try:
         found = SeparateArrays(whole_json(text), arrays).whole()
@@ -60,8 +60,8 @@ def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
 
 
 def read_table(graph: Any, arrays: Sequence[NDArray]) -> MetaTable:
-    """The entries of a metadata section by type, with these arrays in place of its own. Entries of
-    types that byoc_lab does not know, such as a Target, are elided.
+    """The entries of a metadata section by type, with separately stored arrays. Entries of unknown
+    types, such as a Target, are elided.
 
     Raises ParseError.
     """
@@ -83,7 +83,8 @@ class _NodeReader(GraphReader):
     def __init__(self, graph: Any):
         super().__init__(graph)
         version = str(graph.get("attrs", {}).get("tvm_version", ""))
-        self.plain_strings = version.startswith("0.6")  # later, a string is a separate node
+        # In later versions, a string is a separate node.
+        self.plain_strings = version.startswith("0.6")
 
     def whole(self) -> Any:
         """The root, after everything below it."""
@@ -96,7 +97,7 @@ class _NodeReader(GraphReader):
                 continue
             entered.add(at)
             missing = [n for n in self.references(at) if n not in self.made]
-            if not entered.isdisjoint(missing):  # one that waits for this node
+            if not entered.isdisjoint(missing):  # a node that waits for this node
                 raise ValueError(f"node {at} is made of itself")
             stack += missing
         return self.made[self.root]
@@ -131,7 +132,7 @@ class _NodeReader(GraphReader):
         return made
 
     def of_kind(self, attrs: Fields, name: str, kind: Kind) -> Any:
-        """The value of a field. Raises ValueError for one of another kind."""
+        """The value of a field. Raises ValueError if it is of another kind."""
         found = self.value(attrs[name]) if name in attrs else None
         if isinstance(kind, list):
             wanted, parts = tuple(kind), () if found is None else found
@@ -143,7 +144,8 @@ class _NodeReader(GraphReader):
         return found
 
     def plain(self, node: dict[str, Any], depth: int) -> Any:
-        """Numbers, strings, containers, attributes, places."""
+        """Nodes that are not expressions: numbers, strings, containers, attributes, source
+        locations."""
         key, attrs = node.get("type_key", ""), node.get("attrs", {})
         name = node.get("repr_str", node.get("global_key", ""))
         if key in ("Map", "StrMap") and "keys" not in node:
@@ -176,7 +178,7 @@ class _NodeReader(GraphReader):
 
 
 class SeparateArrays(_NodeReader):
-    """Reads a graph whose arrays are elsewhere."""
+    """Reads a graph whose arrays are stored separately."""
 
     def __init__(self, graph: Any, arrays: Sequence[NDArray]):
         super().__init__(graph)
@@ -196,7 +198,7 @@ class _RecordedTable(SeparateArrays):
         try:
             return super().entry(key, index)
         except UnknownEntryError:
-            if key in ATTRS_TYPES:  # some part of it is unknown, such as the Target of a device
+            if key in ATTRS_TYPES:  # a part of it is unknown, such as the Target of a device
                 return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))
             return DictAttrs({"type_key": key}, elided=True)
 
@@ -217,9 +219,10 @@ def _references(key: str) -> tuple[str, ...]:
 
 @cache
 def _kind(key: str) -> str:
-    """The name of a node's class, in the namespace of any version."""
+    """The name of a node's class, without the namespace, which depends on the version."""
     name = key.rpartition(".")[2]
-    return "" if key.startswith("tir.") and name != "Any" else name  # a length, of metadata's
+    # A dimension, of the nodes in `metadata.py`.
+    return "" if key.startswith("tir.") and name != "Any" else name
 
 
 def _flag(text: Any) -> bool:
@@ -257,8 +260,8 @@ def _relation(reader: _NodeReader, f: Fields) -> types.TypeRelation:
 TYPE, ATTRS = (types.Type, NoneType), (Attrs, NoneType)
 EXPRS: Kind = [expr.Expr]
 TYPES: Kind = [types.Type]
-# A class of nodes -> the kinds of its fields that are nodes (in a list: an array of them, or None),
-# and the function that creates it from its fields.
+# Class name of a node -> the kinds of those fields that are nodes (in a list: an array of nodes, or
+# None), and the function that creates the node from its fields.
 _NODE_BUILDERS: dict[str, tuple[dict[str, Kind], Callable[[_NodeReader, Fields], Any]]] = {
     "Id": ({}, lambda r, f: VarId(f["name"])),
     "Var": ({"vid": VarId, "type_annotation": TYPE, "virtual_device_": ATTRS}, _var),

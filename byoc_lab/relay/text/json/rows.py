@@ -1,16 +1,16 @@
 """Expressions as rows of a table, the form in which a saved trace stores its nodes.
 
-The table is a sequence of lines. A line is a JSON list of nodes, a node's position is its number
-among the nodes of all lines, and position 0 is "nothing". A node comes after those that it is made
-of, so that one pass over the lines reads the table. It has one of two forms:
+The table is a sequence of lines. A line is a JSON list of nodes. A node's position is its number
+among the nodes of all lines; position 0 is "nothing". A node comes after its parts, so that one
+pass over the lines reads the table. A node has one of two forms:
 
     ["Call", 7, [3, 5], 8, [], 2, 0]      a row: the class, then the fields that ROWS lists.
                                           Nodes are positions, in a list if there are several
     {"type_key": "relay.attrs...", ...}   a node of TVM's JSON, which `writer.py` describes: types,
                                           attributes, operators, parts of a `match`
 
-Rows are for what is numerous: a table of a large trace consists of them almost entirely. The
-numbers of constants are elsewhere: the field `data` is the position of an array in a list of them.
+Rows are compact, because a table of a large trace consists almost entirely of them. The data of
+constants are stored separately: the field `data` is an index into a list of arrays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from byoc_lab.relay.text.json.reader import ATTRS, TYPE, Kind, NoneType, Separat
 from byoc_lab.relay.text.json.writer import NodeWriter
 
 PART = 2_000
-"""Nodes of one line, but for those that the last one needs."""
+"""The number of nodes after which a line ends; it may be exceeded by the parts of the last node."""
 
 _EXPRESSION: dict[str, Kind] = {"_checked_type": TYPE, "span": (Span, NoneType)}
 _FIELDS: dict[type, dict[str, Kind]] = {
@@ -62,7 +62,7 @@ ROWS: dict[type, dict[str, Kind]] = {
     cls: fields | _EXPRESSION if issubclass(cls, expr.Expr) else fields
     for cls, fields in _FIELDS.items()
 }
-"""The fields of a row, and their kinds; in a list: several of that kind."""
+"""Class -> the fields of its row and their kinds; a kind in a list means a list of values."""
 _ONE, _SEVERAL, _LITERAL = range(3)  # kinds of fields in a row
 
 
@@ -71,7 +71,7 @@ def _form(kind: Kind) -> int:
 
 
 def _values_of(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that returns the values of these fields of a node."""
+    """A function that returns the values of certain fields of a node."""
     first, *others = names
     return attrgetter(first, *others) if others else lambda node: (getattr(node, first),)
 
@@ -84,8 +84,8 @@ _READ = {
     cls.__name__: (cls, [(n, _form(k), k[0] if isinstance(k, list) else k) for n, k in of.items()])
     for cls, of in ROWS.items()
 }
-_MADE: dict[str, Any] = {}  # instead of a row that was read
-_SPAN = Span.__name__  # its row: the name of the text, and four numbers
+_MADE: dict[str, Any] = {}  # replaces a row after it is read
+_SPAN = Span.__name__  # the row of a span: the name of the text, and four numbers
 
 
 class RowWriter(NodeWriter):
@@ -100,9 +100,9 @@ class RowWriter(NodeWriter):
         self.plain: dict[tuple[type, Any], int] = {}
 
     def place(self, node: Any) -> int:
-        """The position of a node, whose parts are placed before it if they are not yet.
+        """The position of a node; parts that are not placed yet are placed before it.
 
-        Raises AttributeValueError for what has no form in the table.
+        Raises AttributeValueError for a value that cannot be written.
         """
         at = self.placed.get(id(node))
         if at is not None:
@@ -122,8 +122,8 @@ class RowWriter(NodeWriter):
         return self.whole(node)
 
     def finish(self) -> list[NDArray]:
-        """Write the last line. Returns the arrays of the constants, an array that several constants
-        share once."""
+        """Write the last line. Returns the arrays of the constants; an array shared by several
+        constants occurs once."""
         self._end_line()
         return list(self.separate.values())
 
@@ -161,8 +161,8 @@ class RowWriter(NodeWriter):
         return self.reserve(self._row(node))
 
     def add(self, value: Any) -> int:
-        """The position of any value: equal numbers, strings and shapes are one node, and so are
-        lists of the same types."""
+        """The position of any value; equal numbers, strings, shapes and lists of types share one
+        node."""
         at = self.placed.get(id(value))
         if at is not None:
             return at
@@ -176,7 +176,7 @@ class RowWriter(NodeWriter):
                 return super().add(value)
             key = tuple, tuple((type(p), id(p) if isinstance(p, types.Type) else p) for p in value)
         elif isinstance(value, float):
-            key = float, repr(value)  # -0.0 and nan are apart
+            key = float, repr(value)  # -0.0 differs from 0.0, and nan from itself
         elif not isinstance(value, (int, str)):
             return super().add(value)
         if key not in self.plain:
@@ -196,7 +196,7 @@ class RowWriter(NodeWriter):
 
 
 class RowReader(SeparateArrays):
-    """Reads a table. `made` has the nodes by position."""
+    """Reads a table. made: the nodes by position."""
 
     def __init__(self, arrays: Sequence[NDArray]):
         super().__init__({"nodes": [], "root": 0}, arrays)

@@ -1,6 +1,6 @@
 """Writes modules, expressions, types and attributes as TVM's JSON (`tvm.ir.save_json`).
 
-TVM 0.16 and `reader.py` read it, with types and spans. Each node is listed after those that it
+TVM 0.16 and `reader.py` read it, with types and spans. Each node is listed after the nodes that it
 refers to, without recursion. Source: `SaveJSON` of TVM 0.16.
 """
 
@@ -21,7 +21,7 @@ from byoc_lab.relay.text.json.metadata import NodeGraphWriter, encode_array
 
 
 class Written(str):
-    """The value of a field that is written out; every other one is a node."""
+    """A field value that is written literally; all other values are nodes."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
 
 
 def node_key(value: Any) -> str | None:
-    """TVM's type key of an expression or type, but for constants; None for other values."""
+    """TVM's type key of an expression or type; None for constants and other values."""
     if isinstance(value, expr.Op):
         return "Op"
     key, _ = _KINDS.get(type(value), (None, None))
@@ -71,7 +71,7 @@ class NodeWriter(NodeGraphWriter):
         return placed[id(root)] if id(root) in placed else self.add(root)
 
     def fields(self, node: Any) -> dict[str, Any]:
-        """The fields of a node as TVM calls them."""
+        """The fields of a node under TVM's names."""
         if isinstance(node, Attrs):
             return dict(node.items())
         if type(node) not in _KINDS:
@@ -84,7 +84,8 @@ class NodeWriter(NodeGraphWriter):
         return found
 
     def node(self, node: Any, fields: dict[str, Any]) -> int:
-        """The index of a new node with these fields, whose nodes have been placed."""
+        """The index of a new node with these fields; nodes in the fields have been placed
+        before."""
         if isinstance(node, expr.Op):
             name = node.full_name if isinstance(node, ForeignOp) else node.name
             return self.reserve({"type_key": "Op", "repr_str": name})
@@ -100,7 +101,7 @@ class NodeWriter(NodeGraphWriter):
         return self.reserve({"type_key": key, "attrs": written})
 
     def field(self, value: Any) -> str:
-        if isinstance(value, NDArray):  # an index among the arrays
+        if isinstance(value, NDArray):  # an index in the list of arrays
             self.arrays.append(encode_array(value.view()))
             return str(len(self.arrays) - 1)
         return value if isinstance(value, Written) else str(self.add(value))
@@ -132,7 +133,7 @@ class NodeWriter(NodeGraphWriter):
         return super().add(value)
 
     def map(self, value: Mapping[Any, Any]) -> int:
-        """A map; its keys are written out when all of them are strings."""
+        """The node of a map; its keys are written literally if all of them are strings."""
         items = list(value.items())
         if not items:
             return self.reserve({"type_key": "Map"})
@@ -185,7 +186,7 @@ class _Sources:
 _NO_SOURCES = _Sources()
 _NOTHING = {"span": None}
 
-# A node's class -> TVM's type key, and its fields. Every expression has its type and place, too.
+# A node's class -> TVM's type key, and its fields. Every expression also has its type and span.
 _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     VarId: ("relay.Id", lambda n: {"name_hint": n.name_hint}),
     expr.Var: (
@@ -296,7 +297,7 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     _Sources: ("SourceMap", lambda n: {"source_map": {}}),
 }
 
-# Those that an attribute's value may be.
+# The classes of nodes that may be attribute values.
 _KEYS = {"Op"} | {
     key
     for kind, (key, _) in _KINDS.items()
