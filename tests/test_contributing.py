@@ -155,7 +155,7 @@ each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=_label)
 def copy(tmp_path: Path) -> Path:
     """A copy of what the recipes need."""
     folder = tmp_path / "copy"
-    unneeded = shutil.ignore_patterns("golden", "browser", "parity", "data", "*.tmp")
+    unneeded = shutil.ignore_patterns("golden", "browser", "data", "*.tmp")
     for name in ("byoc_lab", "tests", "tools"):
         shutil.copytree(ROOT / name, folder / name, ignore=unneeded if name == "tests" else None)
     (folder / "docs").mkdir()
