@@ -14,7 +14,7 @@ A node only gets a partner with an equal label (`flow.label`); an equal label al
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count, pairwise
@@ -25,6 +25,7 @@ from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
+from byoc_lab.relay.ir.visit import post_order
 
 # a rewrite that merged more nodes than this into one node is not evidence for any of them
 MAX_ORIGINS = 64
@@ -129,7 +130,8 @@ class Correspondence:
                     self.pair(other, function)
 
     def pair_parameters(self, f: Function, g: Function) -> None:
-        """Pair the parameters of two functions: in order if their types agree, else by name."""
+        """Pair the parameters of two functions: in order if their types agree, else by name, then
+        those of one type that are used alike, or have the same place."""
         mine = [p for p in f.params if p not in self.to_after]
         theirs = [p for p in g.params if p not in self.to_before]
         types, others = ([p.type_annotation for p in params] for params in (mine, theirs))
@@ -141,6 +143,18 @@ class Correspondence:
         for q in theirs:
             if q.name_hint in named and self.open(named[q.name_hint], q):
                 self.pair(named[q.name_hint], q)
+        mine = [p for p in mine if p not in self.to_after]
+        theirs = [q for q in theirs if q not in self.to_before]
+        uses, used = (_uses(*both) if mine and theirs else {} for both in ((f, mine), (g, theirs)))
+        scores = [
+            ((uses[p] & used[q]).total(), f.params.index(p) == g.params.index(q), p, q)
+            for q in theirs
+            for p in mine
+            if p.type_annotation == q.type_annotation
+        ]
+        for alike, in_place, p, q in sorted(scores, key=lambda s: s[:2], reverse=True):
+            if (alike or in_place) and self.open(p, q):
+                self.pair(p, q)
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
@@ -334,6 +348,16 @@ class Correspondence:
                 for x, y in zip(left, right, strict=True):
                     if not types_differ(x, y) and not self._contradict(x, y):
                         self.pair(x, y)
+
+
+def _uses(function: Function, params: Sequence[Var]) -> dict[Expr, Counter[Hashable]]:
+    """The users of parameters in a function: their labels, and the places that they use them in."""
+    found: dict[Expr, Counter[Hashable]] = {p: Counter() for p in params}
+    for user in post_order(function.body):
+        for place, part in enumerate(user.parts()):
+            if part in found:
+                found[part][label(user), place] += 1
+    return found
 
 
 def _reaches(flow: Flow, start: Expr, goal: Expr, partners: Mapping[Expr, Expr]) -> bool:

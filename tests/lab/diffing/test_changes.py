@@ -230,3 +230,37 @@ def test_call_of_a_function_is_not_paired_with_the_call_of_a_region_inside() -> 
     before = f"{of_f} {{ tanh(%x) }}\n{main} {{ %0 = @f(%x); exp(%0) }}\n"
     after = f"{of_f} {{ @r(%x) }}\n{main} {{ %0 = @f(%x); @s(%0) }}\n{of_r}{of_s}"
     assert _summary(before, after) == "1 call moved into @r, 1 call moved into @s, 2 calls added"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "summary"),
+    [
+        ("%x, %w: add(nn.relu(%x), %w)", "%a: add(nn.relu(%a), %a)",
+         "1 parameter removed, operands of 1 call changed"),
+        ("%x, %w, %b: add(add(nn.relu(%x), %w), %b)", "%a, %b: add(nn.relu(%a), %b)",
+         "1 parameter removed, 1 call removed"),
+        ("%x: nn.relu(%x)", "%c, %a: add(nn.relu(%a), %c)", "1 parameter added, 1 call added"),
+        ("%x: add(%x, 1f)", "%a, %c: subtract(%a, %c)",
+         "1 parameter added, 1 call added, 1 call removed"),
+    ],
+)  # fmt: skip
+def test_a_renamed_parameter_is_none_that_was_added_and_removed(
+    before: str, after: str, summary: str
+) -> None:
+    def text(short: str) -> str:
+        names, body = short.split(": ")
+        typed = ", ".join(f"{name}: {TENSOR}" for name in names.split(", "))
+        return f"def @main({typed}) {{ {body} }}"
+
+    assert _summary(text(before), text(after)) == summary
+
+
+def test_a_renamed_parameter_of_a_composite_is_none_that_was_added_and_removed() -> None:
+    def text(params: str, body: str, args: str) -> str:
+        typed = ", ".join(f"{name}: {TENSOR}" for name in params.split(", "))
+        fn = f'%0 = fn ({typed}, Composite="npu.c") {{ {body} }};'
+        return f"def @main(%x: {TENSOR}) {{ {fn} %0({args}) }}"
+
+    before = text("%a, %q", "add(nn.relu(%a), %q)", "%x, %x")
+    after = text("%b", "add(nn.relu(%b), %b)", "%x")
+    assert _summary(before, after) == "1 parameter removed, operands of 1 composite changed"
