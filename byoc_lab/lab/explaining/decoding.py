@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.lab.explaining.log_text import plain
 from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.explaining.messages.raised import own_errors, own_message, recognizable
 from byoc_lab.lab.explaining.naming import NodeNames, named
@@ -35,8 +36,6 @@ QUOTES = {'"': '"', "'": "'", "`": "`'"}
 """The ends of quotes by their begins; the linker writes `name'."""
 
 OWN_ERROR = re.compile(r"(?:\bbyoc_lab\.errors\.|(?<![\w.]))(\w+Error): ")
-AROUND_LINES = re.compile(r"^E {3,}|^(?: {2}| {4})\| |\r(?=\n)|\x1b\[[\d;]*m", re.MULTILINE)
-"""What is not of a message: prefixes of pytest and of exception groups, CR, colours."""
 OF_REGIONS = ("BYL027", "BYL026", "BYL020", "BYL034", "BYL035")
 """Rules about what a back end gets, whose findings explain an error of its own."""
 
@@ -255,26 +254,16 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
         )
     findings = _findings(mod) if mod is not None else []
     names = NodeNames(mod if mod is not None else IRModule())
-    size, cuts = len(text), [m.span() for m in AROUND_LINES.finditer(text)]
-    text = AROUND_LINES.sub("", text)
+    size, (text, given) = len(text), plain(text)
     matches = _matches(text, ALL) or _own_matches(text, own, findings)
     found = [
         _meaning(
-            message, text[start : _closed(text, start, end)], _before_cuts(start, cuts), values,
-            findings, node, names,
+            message, text[start : _closed(text, start, end)], given(start), values, findings, node,
+            names,
         )
         for start, end, message, values in matches
     ]  # fmt: skip
     return Decoded(found, size, mod is not None)
-
-
-def _before_cuts(place: int, cuts: Sequence[tuple[int, int]]) -> int:
-    """The place in the text that was given, for one in the text that was cut."""
-    for start, end in cuts:
-        if start > place:
-            break
-        place += end - start
-    return place
 
 
 def _findings(mod: IRModule) -> list[Finding]:
