@@ -113,7 +113,7 @@ def explained(
         for typed, call in given.items()
         if call not in left_out
     ]
-    return Explanations(outcome.target, found, outcome.odd_answers)
+    return Explanations(outcome.target, found, outcome.remarks)
 
 
 def _elsewhere(mod: IRModule, target: str) -> dict[Call, str]:

@@ -10,7 +10,7 @@ from byoc_lab.lab.explaining.attempts import (
     attempts_with,
     nearest_attempts,
 )
-from byoc_lab.lab.explaining.diagnosis import Diagnosis
+from byoc_lab.lab.explaining.diagnosis import CHANGES, Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
 from byoc_lab.lab.explaining.recipes import composers
@@ -55,6 +55,7 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
         _malformed(inquiry, subject)
         or computed_twice(inquiry, subject)
         or _given_back(inquiry, subject)
+        or _by_chance(inquiry, subject)
         or _taken_by_another_target(inquiry, subject)
         or _misnamed(inquiry, subject)
         or _not_matched(inquiry, call, subject)
@@ -120,6 +121,20 @@ def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
         )
     cause = "merge" if path else "pruned"
     return Diagnosis(cause, reason, subject, path=path, other=later)
+
+
+def _by_chance(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """A check or predicate that decides about it answers otherwise when it is asked again."""
+    found = ("one answer, each time that it is asked", "different answers")
+    for attempt in attempts_with(inquiry, subject) if inquiry.outcome.changing else ():
+        whole = not attempt.fit.stops and subject in attempt.fit.covered
+        if whole and inquiry.is_changing(attempt.check):
+            said = f"{attempt.name} matches, and its check {CHANGES} match"
+            return Diagnosis("check", said, subject, attempt, *found, by_chance=True)
+    if inquiry.is_changing(inquiry.predicate(subject)):
+        said = f"the predicate of {inquiry.target} for {subject.op_name} {CHANGES} call"
+        return Diagnosis("predicate", said, subject, None, *found, by_chance=True)
+    return None
 
 
 def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | None:

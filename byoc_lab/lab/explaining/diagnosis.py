@@ -10,6 +10,8 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.patterns.near_miss import Mismatch, PartialMatch
 
+CHANGES = "answers otherwise when it is asked again about the same"
+
 
 class Nearest:
     """The pattern that came nearest: `matched` of its `total` parts fit."""
@@ -43,6 +45,7 @@ class Diagnosis:
     user: Expr | None = None
     unbound: tuple[str, ...] = ()  # names of parameters
     other: str = ""  # the entry, target or pass that is in the way
+    by_chance: bool = False  # a check or predicate answers otherwise each time, so no trial counts
 
     @property
     def stop(self) -> Mismatch | None:

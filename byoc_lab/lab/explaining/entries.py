@@ -9,7 +9,7 @@ from typing import Any
 
 from byoc_lab.backends.registry import is_registered
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted
-from byoc_lab.lab.explaining.diagnosis import Nearest
+from byoc_lab.lab.explaining.diagnosis import CHANGES, Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport
@@ -151,6 +151,16 @@ class _Entry:
         made = [g for g in accepted if self.keys[self.position] in self._composites(g)]
         own = self.keys[self.position]
         count = _composites_in(self.runs)[own]
+        if groups and any(run.is_changing(self.check) for run in self.runs):
+            module, _, group = groups[0]
+            status, done = "refused", "matches nothing"
+            if count:
+                status, done = "matches", f"matches {_times(count)}"
+            return self._report(
+                status,
+                f"{done} in this run; its check {CHANGES} match",
+                module, group.root, matches=count,
+            )  # fmt: skip
         if count:
             seen = made or accepted or groups  # none, if it only matches composites
             number, root = (seen[0][0], seen[0][2].root) if seen else (None, None)

@@ -89,7 +89,7 @@ class Explanation(Answer):
     @cached_property
     def _by_pass(self) -> tuple[str, VerifiedChange] | None:
         """The cause, if it is a pass that did not run, and the change that runs it."""
-        if self.diagnosis is None:
+        if self.diagnosis is None or self.diagnosis.by_chance:
             return None
         work = self._found[1]
         change = work.first(of_context(work.inquiry.setup), self.typed)
@@ -144,7 +144,7 @@ class Explanation(Answer):
 
     @cached_property
     def change(self) -> VerifiedChange | None:
-        if self.diagnosis is None:
+        if self.diagnosis is None or self.diagnosis.by_chance:
             return None
         if self._by_pass is not None:
             return self._by_pass[1]
@@ -154,7 +154,8 @@ class Explanation(Answer):
         """The smallest change for a group of calls on the host with one reason, of which this is
         the first; if parameters lack values, it binds those of all these calls."""
         diagnoses = [e.diagnosis for e in group if e.diagnosis is not None]
-        if self._by_pass is not None or len(group) == 1 or len(diagnoses) < len(group):
+        alone = len(group) == 1 or len(diagnoses) < len(group) or diagnoses[0].by_chance
+        if self._by_pass is not None or alone:
             return self.change
         return self._found[1].shared(diagnoses, [e.typed for e in group]) or self._pair
 
@@ -214,6 +215,8 @@ class Explanation(Answer):
 
     @property
     def without_change(self) -> str:
+        if self.diagnosis is not None and self.diagnosis.by_chance:
+            return "in the back end: give one answer about one match or call"
         if self.diagnosis is not None and self.cause == "no-pattern":
             inquiry, subject = self._inquiry, self.diagnosis.subject
             if subject.op_name:

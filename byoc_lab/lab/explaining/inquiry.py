@@ -113,6 +113,10 @@ class Inquiry:
         )
         return found
 
+    def is_changing(self, predicate: object) -> bool:
+        """Whether a check or predicate answered otherwise when it was asked again."""
+        return any(predicate is p for p in self.outcome.changing)
+
     # Stages --------------------------------------------------------------------------------------
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.framework.predicates import Answers
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -26,7 +27,7 @@ class Step:
 
     stages: list[Stage]
     error: Exception | None
-    odd_answers: tuple[str, ...]
+    answers: Answers
 
     def result(self, mod: IRModule) -> IRModule:
         """The module after it; `mod` is the one before."""
@@ -72,11 +73,11 @@ class PipelineRun:
     """A traced run, asked for the calls of its input.
 
     What became of a call is what its provenance says (`Stage.images`), as far as it is a call.
-    odd_answers: of checks and predicates, in words, as `predicates.odd_answer` has it. known: what
-    runs with a change may take over.
+    remarks: on answers of checks and predicates, in words. changing: the checks and predicates that
+    answered otherwise when they were asked again. known: what runs with a change may take over.
     """
 
-    def __init__(self, traced: Trace, target: str, odd: tuple[str, ...], known: Known):
+    def __init__(self, traced: Trace, target: str, answers: Sequence[Answers], known: Known):
         error = traced.error
         if error is not None and not isinstance(error, (PartitionError, WellFormedError)):
             if isinstance(error, ByocLabError):
@@ -85,14 +86,16 @@ class PipelineRun:
                 f"{traced.stages[-1].name} raised {type(error).__name__} on this module, so that "
                 f"nothing can be said of offloading: {error}"
             ) from error
-        self.odd_answers = odd
+        told = (text for a in answers for text in (*a.odd, *a.changes))
+        self.remarks = list(dict.fromkeys(told))
+        self.changing = [predicate for a in answers for predicate in a.changing]
         self.known = known
         self.trace = traced
         self.target = target
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without `known`: a copy in another process begins anew."""
-        return {**self.__dict__, "known": {}}
+        """Without functions of the user: a copy in another process begins anew."""
+        return {**self.__dict__, "known": {}, "changing": []}
 
     @cached_property
     def calls(self) -> list[Call]:

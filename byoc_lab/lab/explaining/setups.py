@@ -27,7 +27,7 @@ from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, skipped_members
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
-from byoc_lab.passes.framework.predicates import odd_answers
+from byoc_lab.passes.framework.predicates import Answers, collected_answers
 from byoc_lab.relay.ir.module import IRModule
 
 Kind = TypeVar("Kind", bound=Pass)
@@ -82,20 +82,23 @@ class Setup:
         return cls.of(mod, target) if made is None else made
 
     def run(self, target: str, known: Known | None = None) -> PipelineRun:
-        """Run the pipeline, except for known results. Raises what a pass raises, except for
-        malformed regions."""
+        """Run the pipeline, except for known results. Without these, checks and predicates are
+        asked again whether their answers stay. Raises what a pass raises, except for malformed
+        regions."""
+        again = known is None
         known = {} if known is None else known
+        answers: list[Answers] = []
         stages: list[Stage] = []
-        told: dict[str, None] = {}
         mod, error = self.mod, None
         for member in self.passes:
             step = mod, member, self.context_of(member)
             if step not in known:
-                with step[-1], odd_answers() as odd:
-                    known[step] = Step(*recorded(as_pass([member], None), mod), tuple(odd))
+                with step[-1], collected_answers(again) as asked:
+                    ran = recorded(as_pass([member], None), mod)
+                known[step] = Step(*ran, asked)
             done = known[step]
             stages += [s.at(n) for n, s in enumerate(done.stages, start=len(stages))]
-            told.update(dict.fromkeys(done.odd_answers))
+            answers.append(done.answers)
             error = done.error
             if error is not None:
                 break
@@ -103,7 +106,7 @@ class Setup:
         if not stages:
             raise error or PassError("the pipeline has no passes; give at least one")
         run = Trace(stages, "pipeline", error, as_pass(self.passes, None))
-        return PipelineRun(run, target, tuple(told), known)
+        return PipelineRun(run, target, answers, known)
 
     def result(self, mod: IRModule, start: int = 0, stop: int | None = None) -> IRModule:
         """What the passes at some positions make of a module. Raises what they raise."""

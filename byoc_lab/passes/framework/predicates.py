@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -80,16 +80,17 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
             f"{who} returned a text, {answer!r:.80}. It was asked about {_shown(expr)}; return "
             f"True, or False, or Refused({answer!r:.80})"
         )
+    answers = _collector.get()
     try:
-        odd = odd_answer(answer)
+        if answers is None:
+            bool(answer)
+        else:
+            answers.add(predicate, expr, who, answer)
     except Exception as error:
         raise PredicateError(
             f"{who} returned {answer!r:.80}, which is neither true nor false ({error}). It was "
             f"asked about {_shown(expr)}; return True, or False, or Refused('why')"
         ) from error
-    told = _told.get()
-    if odd and told is not None:
-        told.append(f"{who} {odd}")
     return answer
 
 
@@ -109,18 +110,66 @@ def _described(answer: object) -> str:
     return describe(answer) if isinstance(answer, Expr) else f"{answer!r:.60}"
 
 
-_told: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
+@dataclass
+class Answers:
+    """The answers of checks and predicates to some questions.
+
+    odd: remarks on the odd ones. changing: the checks and predicates that answered otherwise when
+    they were asked again. changes: that in words.
+    """
+
+    odd: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    changing: list[Callable[[Any], Any]] = field(default_factory=list)
+    _given: list[tuple[Callable[[Any], Any], Expr, str, bool]] = field(default_factory=list)
+
+    def add(self, predicate: Callable[[Any], Any], expr: Expr, who: str, answer: object) -> None:
+        odd = odd_answer(answer)
+        if odd:
+            self.odd.append(f"{who} {odd}")
+        self._given.append((predicate, expr, who, bool(answer)))
+
+    def ask_again(self) -> None:
+        """Ask every question once more."""
+        for predicate, expr, who, answer in self._given:
+            if not any(predicate is p for p in self.changing):
+                change = changed_answer(predicate, expr, answer)
+                if change:
+                    self.changing.append(predicate)
+                    self.changes.append(f"{who} {change}")
+        self._given.clear()
+
+
+def changed_answer(predicate: Callable[[Any], Any], expr: Expr, answer: bool) -> str:
+    """The answer of a check or predicate that is asked once more, in words; empty if it is the same
+    answer."""
+    try:
+        again: object = bool(predicate(expr))
+    except Exception as error:
+        again = f"{type(error).__name__}: {error}"
+    if again is answer:
+        return ""
+    return (
+        f"answered {answer} about {_operator(expr)}, and {again} when it was asked again about the "
+        f"same, so that each run may offload something else"
+    )
+
+
+_collector: ContextVar[Answers | None] = ContextVar("answers", default=None)
 
 
 @contextmanager
-def odd_answers() -> Iterator[list[str]]:
-    """Inside the context, collect the remarks of `odd_answer` on all results of predicates."""
-    told: list[str] = []
-    token = _told.set(told)
+def collected_answers(again: bool = True) -> Iterator[Answers]:
+    """Collect the answers to all questions inside, each of which is asked again at the end unless
+    `again` is false."""
+    answers = Answers()
+    token = _collector.set(answers)
     try:
-        yield told
+        yield answers
     finally:
-        _told.reset(token)
+        _collector.reset(token)
+    if again:
+        answers.ask_again()
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:

@@ -176,7 +176,7 @@ def test_shared_run_repeats_unusual_answers_and_errors() -> None:
     odd = MergeComposite([("npu.erf", is_op("erf")(wildcard()), lambda match: relay.const(False))])
     setup = Setup.of(mod, [odd, "FoldConstant"])
     run = setup.run("npu")
-    assert run.odd_answers and setup.run("npu", run.known).odd_answers == run.odd_answers
+    assert run.remarks and setup.run("npu", run.known).remarks == run.remarks
     for _ in range(2):
         with pytest.raises(PassError, match="always fails"):
             Setup.of(mod, [odd, fails]).run("npu", run.known)

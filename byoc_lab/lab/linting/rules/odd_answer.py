@@ -12,7 +12,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential
-from byoc_lab.passes.framework.predicates import odd_answers
+from byoc_lab.passes.framework.predicates import collected_answers
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -27,20 +27,31 @@ def _passes(answer: Any) -> Sequence[Pass]:
     return [MergeComposite(table), AnnotateTarget("dnnl")]
 
 
+def _changing() -> Sequence[Pass]:
+    answers = iter([True])
+    table = [("dnnl.relu", is_op("nn.relu")(wildcard()), lambda root: next(answers, False))]
+    return [MergeComposite(table)]
+
+
 class OddAnswer(LintRule):
     """The check of a pattern, or the predicate of an operator, answers with something that is
-    neither a bool nor a `Refused`, or the predicate raises an exception.
+    neither a bool nor a `Refused`, answers otherwise when it is asked again, or raises an
+    exception.
 
     It is reported where the pipeline is known: `lint(mod, pipeline=...)`. The passes up to
-    AnnotateTarget run on the module, and so ask about its matches and calls.
+    AnnotateTarget run on the module, and so ask about its matches and calls; then each question is
+    asked once more.
 
     ## Why is this bad?
     TVM asks whether the answer is true, and nearly every Python object is: `relay.const(False)`,
     `[False]`, a function that was not called. The match is accepted, although the check meant to
-    refuse it. A predicate that raises an exception ends the pipeline.
+    refuse it. A check that counts its matches, or draws lots, gives other regions in each run, and
+    code generation may find others than those that were tested. A predicate that raises an
+    exception ends the pipeline.
 
     ## What to do instead
-    Return True, False, or `Refused("why")`.
+    Return True, False, or `Refused("why")`, from what the match or call is alone. To limit the
+    regions, remove some after partitioning.
 
     ## References
     TVM 0.16, src/relay/ir/dataflow_matcher.cc, `PatternPartitioner`.
@@ -52,7 +63,10 @@ class OddAnswer(LintRule):
         Sample(_TEXT, pipeline=lambda: _passes(True)),
         Sample(_TEXT, pipeline=lambda: _passes(False)),
     )
-    INVALID = (Sample(_TEXT, pipeline=lambda: _passes([False])),)
+    INVALID = (
+        Sample(_TEXT, pipeline=lambda: _passes([False])),
+        Sample(_TEXT, pipeline=_changing),
+    )
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         kinds = (MergeComposite, AnnotateTarget)
@@ -61,7 +75,7 @@ class OddAnswer(LintRule):
         if not asking or any(map(is_annotation, nodes)):
             return
         *before, last = context.running[: asking[-1] + 1]
-        with odd_answers() as told, PassContext(opt_level=3):
+        with collected_answers() as answers, PassContext(opt_level=3):
             try:
                 merged = Sequential(before)(infer_module(mod))
             except ByocLabError:
@@ -70,8 +84,10 @@ class OddAnswer(LintRule):
         if raised is not None:
             todo = "return False, or Refused('why'), for what it does not know"
             yield self.finding(str(raised), todo, None, severity=Severity.ERROR)
-        for text in dict.fromkeys(told):
+        for text in dict.fromkeys(answers.odd):
             yield self.finding(text, "return True, False, or Refused('why')", None)
+        for text in answers.changes:
+            yield self.finding(text, "answer from what the match or call is, alone", None)
 
 
 def _raised_by(asking: Pass, mod: IRModule) -> PredicateError | None:

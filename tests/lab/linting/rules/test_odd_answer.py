@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -84,3 +84,57 @@ def test_unusual_return_value_is_reported_once() -> None:
     many = IRModule.from_expr(relay.Tuple([relay.nn.relu(x()), relay.nn.relu(x())]))
     backends.register(NPU, supports={"nn.relu": lambda call: 1})
     assert len(explain(many, NPU).warnings) == 1
+
+
+def relus(count: int) -> IRModule:
+    value: relay.Expr = x()
+    for _ in range(count):
+        value = relay.nn.relu(value)
+    return IRModule.from_expr(value)
+
+
+def first(count: int, answer: bool) -> Callable[[Any], bool]:
+    """A check that answers about so many matches like this, and then otherwise."""
+    answers = iter([answer] * count)
+    return lambda asked: next(answers, not answer)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_check_that_counts_its_matches_is_told_as_such(count: int, answer: bool) -> None:
+    def table() -> list[Any]:
+        return [entry("relu", is_op("nn.relu")(wildcard()), first(count, answer))]
+
+    backends.register(NPU, patterns=table())
+    found = explain(relus(3), NPU)
+    assert len(found.warnings) == 1
+    assert f"answered {answer} about nn.relu, and {not answer} when" in found.warnings[0]
+    assert len(found.host) == (count if not answer else 3 - count)
+    for one in found.host:
+        assert (one.cause, one.change) == ("check", None)
+        assert one.reason.endswith("its check answers otherwise when it is asked again about the "
+                                   "same match")  # fmt: skip
+        assert "give one answer" in str(one)
+    (reported,) = explain_patterns(table(), relus(3))
+    assert reported.status == ("matches" if reported.matches else "refused")
+    assert reported.matches == (count if answer else 3 - count)
+    assert "in this run; its check answers otherwise" in reported.reason
+    backends.register(NPU, patterns=table())
+    (finding,) = lint(relus(3), NPU, rules=["BYL036"])
+    assert f"answered {answer} about nn.relu, and {not answer} when" in finding.message
+
+
+def test_a_predicate_that_counts_its_calls_is_told_as_such() -> None:
+    backends.register(NPU, supports={"nn.relu": first(2, True)})
+    found = explain(relus(3), NPU)
+    assert [e.cause for e in found.host] == ["predicate"]
+    assert f"the predicate of {NPU} for nn.relu answers otherwise" in found.host[0].reason
+    assert found.host[0].change is None
+
+
+def test_a_check_that_raises_the_second_time_is_told_with_its_error() -> None:
+    answers = iter([True])
+    table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: next(answers))]
+    backends.register(NPU, patterns=table)
+    (warning,) = explain(NET, NPU).warnings
+    assert "answered True about nn.relu, and StopIteration" in warning
