@@ -10,7 +10,7 @@ from byoc_lab.lab.linting.finding import Fix
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import fix_relay
 from byoc_lab.lab.linting.relay import lint_relay
-from byoc_lab.lab.tracing.recorder import is_function, trace_relay
+from byoc_lab.lab.tracing.recorder import is_of_user, trace_relay
 from byoc_lab.lab.tracing.stages import Trace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RelayModule(Language):
 
     def _followed(self, pipeline: Any) -> Any:
         members = pipeline if isinstance(pipeline, (list, tuple)) else [pipeline]
-        if not any(map(is_function, members)):
+        if not any(map(is_of_user, members)):
             return pipeline
         # imported here because it imports much
         from byoc_lab.lab.explaining.unfolding import lint_context

@@ -34,20 +34,44 @@ def unfolded(setup: Setup) -> Setup:
     that raises stays as it is.
     """
     try:
-        made = _with_parts(setup)
+        return _unfolded(setup)
     except Exception:  # the run that is to be explained raises it again
         return setup
-    return setup if made is setup else unfolded(made)  # a part may be a function, too
+
+
+def _unfolded(setup: Setup) -> Setup:
+    made = _with_parts(setup)
+    return setup if made is setup else _unfolded(made)  # a part may be a function, too
 
 
 def lint_context(mod: Any, pipeline: Any) -> Any:
     """A pipeline with functions of the user as `lint` takes it in its place: the passes that they
-    run where they partition, each as its own context has it."""
+    run where they partition, each as its own context has it, up to a function that raises."""
     if not isinstance(mod, IRModule):
         return pipeline
-    setup = unfolded(Setup.of(mod, pipeline))
+    setup, raised = Setup.of(mod, pipeline), None
+    try:
+        setup = _unfolded(setup)
+    except Exception:
+        failing = _failing(setup)
+        if failing is not None:
+            position, error = failing
+            raised = setup.passes[position].name, error
+            setup = unfolded(replace(setup, passes=setup.passes[:position]))
     skipped = {p: Skip.of(p, context) for p, context in setup.skipped()}
-    return Context(tuple(leaves(setup.passes)), skipped)
+    return Context(tuple(leaves(setup.passes)), skipped, raised=raised)
+
+
+def _failing(setup: Setup) -> tuple[int, Exception] | None:
+    """The position of a function of the user that raises, and its exception; None if a pass before
+    raises, or none does."""
+    mod = setup.mod
+    for position, p in enumerate(setup.passes):
+        try:
+            mod = setup.result(mod, position, position + 1)
+        except Exception as error:
+            return (position, error) if isinstance(p, UserModulePass) else None
+    return None
 
 
 def _with_parts(setup: Setup) -> Setup:

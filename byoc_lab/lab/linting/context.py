@@ -46,7 +46,8 @@ class Context:
         known. skipped: the passes and sequences that a run of the pipeline will skip, and why.
         backend: the back end whose code generator gets the regions, if it was named.
         region_numbers: the numbers that begins of the module have from its past. ahead: the modules
-        that `annotated_ahead` has made, by the module before the passes.
+        that `annotated_ahead` has made, by the module before the passes. raised: the name of a
+        function of the user after the passes that raises, and its exception.
     """
 
     passes: tuple[Pass, ...] | None = None
@@ -54,6 +55,7 @@ class Context:
     backend: Backend | None = None
     region_numbers: Numbers = field(default_factory=dict)
     ahead: dict[IRModule, IRModule | None] = field(default_factory=dict, repr=False)
+    raised: tuple[str, Exception] | None = None
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:

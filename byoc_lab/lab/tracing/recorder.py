@@ -99,6 +99,11 @@ def is_function(member: Any) -> bool:
     return callable(member) and not isinstance(member, (Pass, type))
 
 
+def is_of_user(member: Any) -> bool:
+    """Whether a member of a pipeline is a function of the user, or a `module_pass` of one."""
+    return is_function(member) or isinstance(member, UserModulePass)
+
+
 def as_member(p: Member, era: str | None = None) -> Pass:
     """A member of a pipeline as a pass."""
     if isinstance(p, Pass):

@@ -1,0 +1,61 @@
+"""Lint rule BYL039 untaken-branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from byoc_lab import backends, lint, relay, trace
+from byoc_lab.lab.linting.rules.untaken_branch import UntakenBranch
+from byoc_lab.passes import AnnotateTarget, MergeCompilerRegions, PartitionGraph
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from tests.lab.explaining.pieces import NPU
+from tests.lab.linting.samples import RuleChecks
+
+T = "Tensor[(4, 4), float32]"
+NAMES = ["nn.relu", "add", "tanh", "exp"]
+
+
+class TestUntakenBranch(RuleChecks):
+    rule = UntakenBranch
+
+
+def module(*lines: str) -> IRModule:
+    body = "\n".join(lines)
+    return relay.parse(f'#[version = "0.0.5"]\ndef @main(%c: bool, %x: {T}) {{\n{body}\n}}')
+
+
+BOTH = module("%0 = nn.relu(%x);", "if (%c) { add(tanh(%0), %x) } else { exp(%0) }")
+ONE = module("%0 = nn.relu(%x);", "if (%c) { add(tanh(%0), %x) } else { %0 }")
+APART = module("if (%c) { nn.relu(tanh(%x)) } else { exp(nn.relu(%x)) }")
+
+
+@pytest.mark.parametrize(
+    ("mod", "merged", "told"),
+    [(BOTH, True, 1), (BOTH, False, 0), (ONE, True, 1), (ONE, False, 0), (APART, True, 0)],
+)
+def test_regions_that_were_merged_across_branches_are_told(
+    mod: IRModule, merged: bool, told: int
+) -> None:
+    backends.register(NPU, supports=NAMES)
+    passes: list[Any] = [AnnotateTarget(NPU), *[MergeCompilerRegions()] * merged]
+    found = lint(trace(mod, passes).result).by_code("BYL039")
+    assert len(found) == told
+    for finding in found:
+        assert "2 operators (1 tanh, 1 add) of one branch of an if" in finding.message
+    backends.register(NPU)
+
+
+def test_the_operators_of_a_branch_that_is_not_taken_run() -> None:
+    """The statement, tried: the reference counts the operators of the region that it computes."""
+    backends.register(NPU, supports=NAMES)
+    passes = [AnnotateTarget(NPU), MergeCompilerRegions(), PartitionGraph()]
+    after = trace(BOTH, passes).result
+    (region,) = [f for g, f in after.functions.items() if g.name_hint != "main"]
+    assert all(f"{name}(" in str(region) for name in NAMES)
+    for branch in (after["main"].body.true_branch, after["main"].body.false_branch):
+        called = [n.op for n in post_order(branch) if isinstance(n, relay.Call)]
+        assert [g.name_hint for g in called] == [region.attrs["global_symbol"]]
+    backends.register(NPU)
