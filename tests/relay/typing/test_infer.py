@@ -33,7 +33,7 @@ def test_a_typed_module_is_given_back(mod: tvm.IRModule) -> None:
 def test_a_function_that_stands_alone_is_not_walked_again() -> None:
     x = relay.var("x", shape=(2,))
     typed = InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
-    with mock.patch.object(infer._Solver, "walk", side_effect=AssertionError):
+    with mock.patch.object(infer.Solver, "walk", side_effect=AssertionError):
         assert InferType()(typed) is typed
         other = InferType()(tvm.IRModule({"f": typed["main"]}))
     assert other["f"] is typed["main"]
