@@ -23,15 +23,7 @@ from byoc_lab.backends.isolation import isolated
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.python_region import PythonRegion
 from byoc_lab.backends.reference_region import ReferenceRegion
-from byoc_lab.backends.registry import (
-    Backend,
-    Refused,
-    get,
-    names,
-    partition,
-    register,
-    unregister,
-)
+from byoc_lab.backends.registry import Backend, Refused, get, names, partition, register, unregister
 from byoc_lab.backends.system_compiler import HEADERS, C, Cpp, c_library
 from byoc_lab.run.inline import inlined
 

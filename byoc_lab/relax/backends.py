@@ -16,12 +16,7 @@ from typing import Any
 
 from byoc_lab import plugins
 from byoc_lab.backends import registry as backends_of_relay
-from byoc_lab.errors import (
-    ArgumentError,
-    PassError,
-    UnknownNameError,
-    nearest,
-)
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
 from byoc_lab.relax.codegens import compile_functions

@@ -13,14 +13,7 @@ from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax.ir import batch
 from byoc_lab.relax.ir.calls import CODEGEN
-from byoc_lab.relax.ir.types import (
-    batch_of,
-    is_known_shape,
-    is_tensor,
-    is_tuple,
-    numbers,
-    type_of,
-)
+from byoc_lab.relax.ir.types import batch_of, is_known_shape, is_tensor, is_tuple, numbers, type_of
 from byoc_lab.relax.operators import translated
 from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
 from byoc_lab.relay.ir.visit import substitute

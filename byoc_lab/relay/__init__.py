@@ -7,17 +7,7 @@ TVM's name, and nothing in this package uses that module.
 
 from __future__ import annotations
 
-from byoc_lab.relay import (
-    analysis,
-    annotation,
-    build_module,
-    image,
-    nn,
-    op,
-    qnn,
-    testing,
-    vision,
-)
+from byoc_lab.relay import analysis, annotation, build_module, image, nn, op, qnn, testing, vision
 from byoc_lab.relay import patterns as dataflow_pattern
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 from byoc_lab.relay.analysis.structural_hash import structural_hash

@@ -1,11 +1,6 @@
 """Running modules: the NumPy reference, builds with TVM, regions on DNNL."""
 
-from byoc_lab.run.backends import (
-    CompiledRegion,
-    backend_names,
-    get_backend,
-    register_backend,
-)
+from byoc_lab.run.backends import CompiledRegion, backend_names, get_backend, register_backend
 from byoc_lab.run.build import OffloadWarning, build
 from byoc_lab.run.executable import Executable, Timing, compare_times
 from byoc_lab.run.library import LoadedLibrary, load_library

@@ -10,12 +10,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import (
-    BuildError,
-    InputError,
-    MissingDependencyError,
-    TypeInferenceError,
-)
+from byoc_lab.errors import BuildError, InputError, MissingDependencyError, TypeInferenceError
 from byoc_lab.relay import nn
 from byoc_lab.run import dynamic, tvm_runtime
 from byoc_lab.run.dynamic import DynamicExecutable

@@ -26,14 +26,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, Op, const
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import register_optimizer
-from byoc_lab.relay.patterns import (
-    DFPattern,
-    is_constant,
-    is_expr,
-    is_op,
-    is_tuple,
-    wildcard,
-)
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_expr, is_op, is_tuple, wildcard
 
 NAME = "arm_compute_lib"
 FLOAT = ("float32",)

@@ -8,12 +8,7 @@ from functools import partial
 from typing import Any
 
 from byoc_lab.backends.registry import Entry, Predicate, Refused, register
-from byoc_lab.compat.integrations.matched import (
-    check_root,
-    has_attributes,
-    root_of,
-    with_params,
-)
+from byoc_lab.compat.integrations.matched import check_root, has_attributes, root_of, with_params
 from byoc_lab.errors import InputError, UnknownAttributeError, UnknownNameError
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite

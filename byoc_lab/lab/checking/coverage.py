@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any
 from byoc_lab.backends.registry import stand_in_of
 from byoc_lab.display import VIEW, text_in_full
 from byoc_lab.errors import counted
-from byoc_lab.lab.checking.coverage_changes import (
-    CoverageChange,
-    Work,
-    effective_changes,
-)
+from byoc_lab.lab.checking.coverage_changes import CoverageChange, Work, effective_changes
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.cards import Card, warnings_of
 from byoc_lab.lab.explaining.explanations import Explanations

@@ -20,12 +20,7 @@ from byoc_lab.lab.checking.bounds.causes import Causes
 from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
 from byoc_lab.lab.checking.bounds.samples import mean_squares, variance_ratios
 from byoc_lab.lab.checking.bounds.step import Array
-from byoc_lab.lab.checking.bounds.uncertain import (
-    FOLDING_ROUNDINGS,
-    ErrorModel,
-    Quantity,
-    observe,
-)
+from byoc_lab.lab.checking.bounds.uncertain import FOLDING_ROUNDINGS, ErrorModel, Quantity, observe
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 from byoc_lab.lab.diffing.flow import own_fields
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.relay.ir.adt import Constructor
-from byoc_lab.relay.ir.expr import (
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.ir.visit import post_order
 

@@ -7,14 +7,7 @@ from functools import partial
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import (
-    copies_in,
-    is_heard,
-    keeps_in,
-    note,
-    report,
-    rewriting,
-)
+from byoc_lab.passes.framework.hook import copies_in, is_heard, keeps_in, note, report, rewriting
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.pattern_rewrite import typed_function
 from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal

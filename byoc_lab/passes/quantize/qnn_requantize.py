@@ -31,12 +31,7 @@ from byoc_lab.passes.quantize.qnn_values import (
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.qnn.math import FRACTION_BITS, fixed_point
-from byoc_lab.relay.op.qnn.requantize_config import (
-    COMPUTE_DTYPES,
-    TOEVEN,
-    UPWARD,
-    settled,
-)
+from byoc_lab.relay.op.qnn.requantize_config import COMPUTE_DTYPES, TOEVEN, UPWARD, settled
 
 Shape = tuple[Any, ...]
 

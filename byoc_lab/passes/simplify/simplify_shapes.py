@@ -11,13 +11,7 @@ from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern
 from byoc_lab.relay.op.tensor.relayout import axes_of_layout, pads_blocks
 from byoc_lab.relay.op.tensor.shape import reshaped_to
-from byoc_lab.relay.patterns import (
-    DFPattern,
-    DFPatternCallback,
-    is_constant,
-    is_op,
-    wildcard,
-)
+from byoc_lab.relay.patterns import DFPattern, DFPatternCallback, is_constant, is_op, wildcard
 
 NodeMap = dict[DFPattern, list[Expr]]
 

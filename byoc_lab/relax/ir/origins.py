@@ -7,13 +7,7 @@ from collections.abc import Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.relax.ir.calls import (
-    CODEGEN,
-    COMPOSITE,
-    OperatorCall,
-    host_functions,
-    operator_calls,
-)
+from byoc_lab.relax.ir.calls import CODEGEN, COMPOSITE, OperatorCall, host_functions, operator_calls
 from byoc_lab.run.relax_values import name_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 

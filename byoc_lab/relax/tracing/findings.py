@@ -18,11 +18,7 @@ from byoc_lab.relax.ir.calls import composite_names, host_functions, lowered_in,
 from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.passes import MERGES, applied
-from byoc_lab.relax.patterns.report import (
-    RelaxEntryReport,
-    entries_of,
-    explain_patterns,
-)
+from byoc_lab.relax.patterns.report import RelaxEntryReport, entries_of, explain_patterns
 from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.tracing.mirrored import MirroredModule

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.relax.patterns.checks import why_refused
-from byoc_lab.relax.tracing.outlining import (
-    Group,
-    Outlined,
-    dataflow_bindings,
-    has_attr,
-    outlined,
-)
+from byoc_lab.relax.tracing.outlining import Group, Outlined, dataflow_bindings, has_attr, outlined
 from byoc_lab.run.tvm_runtime import import_tvm
 
 

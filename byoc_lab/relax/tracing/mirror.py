@@ -35,12 +35,7 @@ from byoc_lab.relay.ir.foreign import CODE, OPERATORS, foreign_op
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, is_dtype
 from byoc_lab.relay.op.framework.from_relax import number
-from byoc_lab.run.relax_values import (
-    is_tensor_type,
-    name_of,
-    sizes_of,
-    tensor_of,
-)
+from byoc_lab.run.relax_values import is_tensor_type, name_of, sizes_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 LANGUAGE = "relax"

@@ -15,11 +15,7 @@ from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import LOWERED, composite_names, host_functions, operator_calls
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.pipelines import as_pass, sequences, single
-from byoc_lab.relax.tracing.findings import (
-    lowered_already,
-    pattern_findings,
-    taken_away,
-)
+from byoc_lab.relax.tracing.findings import lowered_already, pattern_findings, taken_away
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.rewrites import matches_of, merges_of

@@ -7,13 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    GlobalVar,
-    Op,
-)
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.text.json.metadata import COMPILER_ATTRS_KEY

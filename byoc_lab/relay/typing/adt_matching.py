@@ -15,13 +15,7 @@ import math
 from collections.abc import Sequence
 
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.ir.adt import (
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternWildcard,
-)
+from byoc_lab.relay.ir.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternWildcard
 from byoc_lab.relay.ir.module import IRModule
 
 # The problem is NP-hard; matches in real programs have some dozens of cases.

@@ -17,12 +17,7 @@ from __future__ import annotations
 from weakref import WeakSet
 
 from byoc_lab.relay.ir.diagnosis import diagnosed
-from byoc_lab.relay.ir.expr import (
-    Expr,
-    Function,
-    GlobalVar,
-    Op,
-)
+from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.variables import walk_scopes

@@ -31,14 +31,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.node import set_field
-from byoc_lab.relay.ir.types import (
-    FuncType,
-    IncompleteType,
-    RefType,
-    TensorType,
-    TupleType,
-    Type,
-)
+from byoc_lab.relay.ir.types import FuncType, IncompleteType, RefType, TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.typing.infer_adt import DataTypeRules, is_of_anything
 from byoc_lab.relay.typing.infer_calls import CallRules

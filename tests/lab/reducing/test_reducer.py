@@ -13,13 +13,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends, relay
-from byoc_lab.errors import (
-    ArgumentError,
-    ForeignModuleError,
-    InputError,
-    PassError,
-    ReductionError,
-)
+from byoc_lab.errors import ArgumentError, ForeignModuleError, InputError, PassError, ReductionError
 from byoc_lab.lab.checking.progress import ProgressUpdate
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Constant, Function, If, Let, Tuple, Var

@@ -7,11 +7,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay import nn
-from byoc_lab.relay.op.contrib import (
-    get_pattern_table,
-    pattern_table_names,
-    register_pattern_table,
-)
+from byoc_lab.relay.op.contrib import get_pattern_table, pattern_table_names, register_pattern_table
 from byoc_lab.relay.op.framework.namespace import namespace
 
 x = relay.var("x", shape=(1, 4, 8, 8))

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay.testing import (
-    Constant,
-    Initializer,
-    Xavier,
-    create_workload,
-    layers,
-    mobilenet,
-)
+from byoc_lab.relay.testing import Constant, Initializer, Xavier, create_workload, layers, mobilenet
 
 NHWC = {"batch_size": 2, "num_classes": 10, "image_shape": (32, 32, 3), "layout": "NHWC"}
 

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import (
-    TypeInferenceError,
-)
+from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay import Call, Function, If, Let, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.visit import post_order
 

@@ -26,11 +26,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi
-from byoc_lab.relay.op.framework.windows import (
-    four_pads,
-    padded,
-    pads_of,
-)
+from byoc_lab.relay.op.framework.windows import four_pads, padded, pads_of
 
 CORRELATION = "nn.correlation"
 

@@ -10,15 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    dtype,
-    integers,
-    number,
-    string,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype, integers, number, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
@@ -44,11 +36,7 @@ from byoc_lab.relay.op.framework.windows import (
     static_result,
     taps,
 )
-from byoc_lab.relay.op.image.resize import (
-    RESIZE_ATTRS,
-    resampled,
-    sample_positions,
-)
+from byoc_lab.relay.op.image.resize import RESIZE_ATTRS, resampled, sample_positions
 
 CROP = "image.crop_and_resize"
 CROP_METHODS = {"bilinear": "linear", "nearest_neighbor": "nearest_neighbor"}

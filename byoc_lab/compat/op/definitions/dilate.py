@@ -9,21 +9,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    integers,
-    number,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, number
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    dim,
-    need_length,
-    need_positive,
-)
+from byoc_lab.relay.op.framework.relations import dim, need_length, need_positive
 from byoc_lab.relay.op.framework.relax_types import by_topi
 
 

@@ -9,22 +9,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    integer,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    Types,
-    axis_of,
-    dim,
-    fail,
-    tensors,
-)
+from byoc_lab.relay.op.framework.relations import Types, axis_of, dim, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 from byoc_lab.relay.op.tensor.join import differs_only_along
 

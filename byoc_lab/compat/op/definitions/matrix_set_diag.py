@@ -14,16 +14,8 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    Types,
-    differ,
-    dim,
-    fail,
-    tensors,
-)
-from byoc_lab.relay.op.framework.relax_types import (
-    by_topi,
-)
+from byoc_lab.relay.op.framework.relations import Types, differ, dim, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import by_topi
 
 DIAGONAL = "matrix_set_diag"
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from byoc_lab.relay.ir.attrs import (
-    attrs_type,
-)
+from byoc_lab.relay.ir.attrs import attrs_type
 from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    fail,
-)
+from byoc_lab.relay.op.framework.relations import fail
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.tensor.shape import reshaped
 

@@ -11,15 +11,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    Attr,
-    AttrsType,
-    boolean,
-    dtype,
-    integer,
-    integers,
-    number,
-)
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, dtype, integer, integers, number
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import comparisons, no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op

@@ -11,17 +11,7 @@ recursive function as pure, and calls nested deeper than 25 as effects.
 from __future__ import annotations
 
 from byoc_lab.relay.ir.adt import Constructor
-from byoc_lab.relay.ir.expr import (
-    Call,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    Op,
-    RefRead,
-    RefWrite,
-    Var,
-)
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Op, RefRead, RefWrite, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, post_order_new
 

@@ -21,13 +21,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import REACH
-from byoc_lab.lab.checking.bounds.step import (
-    UNIT_ROUNDOFF,
-    Array,
-    Step,
-    hypot,
-    rounding_deviation,
-)
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, hypot, rounding_deviation
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import (
-    ArgumentError,
-    OperatorDefinitionError,
-    TypeInferenceError,
-    nearest,
-)
+from byoc_lab.errors import ArgumentError, OperatorDefinitionError, TypeInferenceError, nearest
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type

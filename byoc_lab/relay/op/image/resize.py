@@ -40,13 +40,7 @@ from byoc_lab.relay.op.framework.relations import (
     need_rank,
     out_dtype,
 )
-from byoc_lab.relay.op.framework.relax_types import (
-    by_topi,
-    constant_of,
-    dtype_of,
-    shape_of,
-    typed,
-)
+from byoc_lab.relay.op.framework.relax_types import by_topi, constant_of, dtype_of, shape_of, typed
 from byoc_lab.relay.op.framework.windows import SPATIAL, spatial_axis_names
 
 METHODS = ("nearest_neighbor", "linear", "cubic")

@@ -10,14 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    boolean,
-    integers,
-    string,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
@@ -33,9 +26,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import need_dtype, with_wide_floats
-from byoc_lab.relay.op.image.resize import (
-    cubic_weights,
-)
+from byoc_lab.relay.op.image.resize import cubic_weights
 
 # image.grid_sample, image.affine_grid ------------------------------------------------------------
 

@@ -23,11 +23,7 @@ from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    need_length,
-    need_rank,
-    tensor_relation,
-)
+from byoc_lab.relay.op.framework.relations import need_length, need_rank, tensor_relation
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     dtype_of,
@@ -35,11 +31,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     mean_of,
     shape_of,
 )
-from byoc_lab.relay.op.framework.windows import (
-    SPATIAL,
-    last_axes,
-    spatial_axis_names,
-)
+from byoc_lab.relay.op.framework.windows import SPATIAL, last_axes, spatial_axis_names
 from byoc_lab.relay.op.nn.pool import RANKS, layouts, pool_order
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 

@@ -11,12 +11,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.ir.attrs import (
-    Attr,
-    AttrsType,
-    nested_integers,
-    string,
-)
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, nested_integers, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -26,13 +21,7 @@ from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    Types,
-    dim,
-    fail,
-    need_one_of,
-    tensors,
-)
+from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     constant_of,

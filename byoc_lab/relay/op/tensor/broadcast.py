@@ -22,11 +22,7 @@ from byoc_lab.relay.op.framework.from_relax import relay_call, same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, same_result
-from byoc_lab.relay.op.framework.relations import (
-    broadcast,
-    check_broadcasts_to,
-    fail,
-)
+from byoc_lab.relay.op.framework.relations import broadcast, check_broadcasts_to, fail
 from byoc_lab.relay.op.framework.relax_types import (
     constant_array,
     dtype_of,

@@ -10,14 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    dtype,
-    integer,
-    string,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type

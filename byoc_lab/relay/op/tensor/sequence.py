@@ -10,12 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    Attr,
-    AttrsType,
-    integer,
-    string,
-)
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element

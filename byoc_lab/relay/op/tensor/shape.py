@@ -11,14 +11,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    boolean,
-    integer,
-    integers,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, integer, integers
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -30,14 +23,7 @@ from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    axes_of,
-    axis_of,
-    differ,
-    dim,
-    fail,
-    product,
-)
+from byoc_lab.relay.op.framework.relations import axes_of, axis_of, differ, dim, fail, product
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
 # expand_dims, squeeze -----------------------------------------------------------------------------

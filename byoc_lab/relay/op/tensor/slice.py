@@ -9,13 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
-    Attr,
-    AttrsType,
-    integers,
-    string,
-)
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, string
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -25,14 +19,8 @@ from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import (
-    axes_of,
-    fail,
-)
-from byoc_lab.relay.op.framework.relax_types import (
-    rank_of,
-    shape_of,
-)
+from byoc_lab.relay.op.framework.relations import axes_of, fail
+from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
 
 def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:

@@ -24,12 +24,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.text.json.decoding import whole_json
-from byoc_lab.relay.text.json.metadata import (
-    UNREADABLE,
-    GraphReader,
-    MetaTable,
-    UnknownEntryError,
-)
+from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader, MetaTable, UnknownEntryError
 from byoc_lab.relay.text.json.object_fields import is_object
 from byoc_lab.relay.text.parser_meta import ElidedAttrs
 
