@@ -1,4 +1,4 @@
-"""What takes long to make, made once for all processes of one run of the tests."""
+"""Creates expensive objects once for all processes of a test run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ Made = TypeVar("Made")
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Made]) -> Made:
-    """What `make(folder)` returned in the process that came first; the others wait for it.
+    """The return value of `make(folder)` in the first process; the others wait for it.
 
-    It must be something that pickle can write. Nothing is left for the next run: the folder is that
-    run's own.
+    It must be picklable. The folder belongs to this run, so nothing is left for the next one.
     """
     alone = "PYTEST_XDIST_WORKER" not in os.environ
     folder = (factory.getbasetemp() if alone else factory.getbasetemp().parent) / name

@@ -6,5 +6,5 @@ import re
 
 
 def plain(html: str) -> str:
-    """`html` with <td> and <th> alone."""
+    """`html` with plain <td> and <th>."""
     return re.sub(r'<(t[dh]) style="text-align:\w+;[^"]*">', r"<\1>", html)

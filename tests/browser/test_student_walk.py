@@ -132,7 +132,7 @@ def test_exercise_rejects_a_mistake_with_its_hint_and_accepts_the_answer(
     assert attempt(source(name), "3_right") == ""
 
 
-def test_the_museum_is_searched(
+def test_table_of_case_studies_is_searched(
     new_page: Callable[..., Any], jupyterlab: JupyterLab, tmp_path: Path
 ) -> None:
     write_notebook(jupyterlab.root / "walk.ipynb", "from byoc_lab.lessons import cases\ncases")

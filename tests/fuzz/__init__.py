@@ -1,12 +1,12 @@
-"""Hostile input of ten kinds (see `attacks/`) against everything that reads, runs and shows.
+"""Fuzzing with ten kinds of hostile input (see `attacks/`): everything that reads, runs or displays.
 
-Whatever the input: every failure is an error of `byoc_lab.errors`, it comes soon, and memory stays
+For every input, a failure raises an error of `byoc_lab.errors` within a time limit, and memory is
 bounded.
 
-    python -m tests.fuzz --seconds 600              every kind for its part of ten minutes
+    python -m tests.fuzz --seconds 600              all kinds, ten minutes together
     python -m tests.fuzz --seconds 600 --jobs 4     the same, four kinds at a time
-    python -m tests.fuzz --kind files --seed 1234   one input again, made as small as it gets
+    python -m tests.fuzz --kind files --seed 1234   one input again, reduced
     make fuzz SECONDS=600; make fuzz KIND=files SEED=1234       the same
 
-What fails is kept in `samples/` under its kind and seed; `test_fuzz.py` examines all of these.
+Failing inputs are kept in `samples/` under their kind and seed; `test_fuzz.py` examines all of them.
 """

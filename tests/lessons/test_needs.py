@@ -1,4 +1,5 @@
-"""What lessons need beyond the package: where it is missing, they say so and judge nothing."""
+"""Requirements of lessons beyond the package: if one is missing, lessons say so and judge
+nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tests.lessons.grading.ways import BEST
 
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without a compiler, apache-tvm and the DNNL extension."""
+    """Simulates a machine without a compiler, apache-tvm and the DNNL extension."""
 
     def missing() -> Any:
         raise MissingDependencyError("this needs apache-tvm")
@@ -35,14 +36,14 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("need", NEEDS)
-def test_a_cell_says_what_it_needs(
+def test_cell_without_its_requirement_says_so(
     need: str, nothing: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not available(need)
     assert capsys.readouterr().out.startswith(f"this needs {need}, which is missing here: ")
 
 
-def test_a_cell_that_has_what_it_needs_says_nothing(
+def test_cell_with_its_requirement_prints_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CC", "ccache gcc")
@@ -50,7 +51,7 @@ def test_a_cell_that_has_what_it_needs_says_nothing(
     assert not capsys.readouterr().out
 
 
-def test_an_unknown_need_is_an_error() -> None:
+def test_unknown_requirement_is_an_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'apache-tvm'"):
         available("apache_tvm")
 
@@ -58,12 +59,12 @@ def test_an_unknown_need_is_an_error() -> None:
 NEEDING = [e for e in all_exercises() if e.needs]
 
 
-def test_some_exercises_need_something() -> None:
+def test_two_requirements_are_used_by_exercises() -> None:
     assert {e.needs for e in NEEDING} == {"a C compiler", "apache-tvm"}
 
 
 @pytest.mark.parametrize("task", NEEDING, ids=lambda e: e.name)
-def test_an_exercise_that_cannot_be_judged_is_neither_right_nor_wrong(
+def test_exercise_that_cannot_be_judged_is_neither_right_nor_wrong(
     task: Exercise, nothing: None
 ) -> None:
     for verdict in (
@@ -77,7 +78,7 @@ def test_an_exercise_that_cannot_be_judged_is_neither_right_nor_wrong(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="grading needs fork")
-def test_grading_does_not_judge_what_cannot_be_judged(nothing: None, tmp_path: Path) -> None:
+def test_grading_reports_an_answer_that_cannot_be_judged(nothing: None, tmp_path: Path) -> None:
     name = "c-kernel"
     text = notebooks.dumps(notebooks.notebook(name))
     course = Course("c", 7, (name,))
@@ -87,4 +88,4 @@ def test_grading_does_not_judge_what_cannot_be_judged(nothing: None, tmp_path: P
     (result,) = found["ada"]
     assert (result.status, result.points) == (NOT_HERE, 0)
     assert "which is missing here" in result.messages[0]
-    assert not kept.exists()  # another machine may judge it
+    assert not kept.exists()  # it may be judged on another machine

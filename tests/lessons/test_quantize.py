@@ -1,4 +1,4 @@
-"""The quantizer of the lessons: MobileNet on int8, exact on DNNL, close to float32."""
+"""The lessons' quantizer: int8 MobileNet is exact on DNNL and close to float32."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byoc_lab.run.inline import inlined
 from byoc_lab.run.reference import evaluate
 
 
-def test_each_channel_has_its_own_scale() -> None:
+def test_each_channel_has_a_separate_scale() -> None:
     weight = np.random.default_rng(0).standard_normal((4, 3, 2, 2)).astype(np.float32)
     weight *= np.float32([1, 10, 100, 0]).reshape(4, 1, 1, 1)
     whole, scale = quantized_weight(weight)
@@ -32,7 +32,7 @@ def test_each_channel_has_its_own_scale() -> None:
     ("samples", "found"),
     [([], "found an empty one"), (np.zeros((9, 9)), "found ndarray"), (None, "found NoneType")],
 )
-def test_samples_are_a_list(samples, found) -> None:
+def test_samples_other_than_a_list_of_arrays_are_refused(samples, found) -> None:
     with pytest.raises(ArgumentError, match=f"a list of at least one array, {found}$"):
         quantize(IRModule(), None, samples)
 
@@ -56,7 +56,7 @@ def test_quantized_mobilenet_is_close_to_float32() -> None:
 
 
 @pytest.mark.native
-def test_mobilenet_is_exact_on_dnnl() -> None:
+def test_quantized_mobilenet_is_exact_on_dnnl() -> None:
     mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
     rng = np.random.default_rng(0)
     images = [rng.standard_normal((1, 3, 32, 32)).astype(np.float32) for _ in range(3)]
@@ -75,7 +75,7 @@ def test_mobilenet_is_exact_on_dnnl() -> None:
         np.testing.assert_array_equal(got, evaluate(inlined(region), [image]).value)
 
 
-def test_the_reference_pools_and_widens_bfloat16() -> None:
+def test_reference_pools_bfloat16_and_computes_it_in_wider_floats() -> None:
     values = np.arange(-8, 8).reshape(1, 1, 4, 4).astype(ml_dtypes.bfloat16)
     pooled = nn.max_pool2d(relay.const(values), pool_size=(2, 2), strides=(2, 2), padding=(1, 1))
     got = evaluate(pooled).value

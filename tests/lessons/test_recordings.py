@@ -1,4 +1,4 @@
-"""Recordings that lessons use: they open, and their story is the one that the notebook tells."""
+"""The recordings used by lessons: they open, and show what the notebook describes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from byoc_lab.lessons import recordings
 
 
 @pytest.mark.parametrize("name", recordings.names())
-def test_a_recording_opens(name: str) -> None:
+def test_recording_can_be_opened(name: str) -> None:
     trace = byoc_lab.load_trace(recordings.path(name))
     assert trace.stages and trace.versions["tvm"].startswith("0.")
 
 
-def test_a_name_that_does_not_exist() -> None:
+def test_unknown_recording_is_named_in_the_error() -> None:
     with pytest.raises(UnknownNameError, match="no recording is named 'simplify'"):
         recordings.path("simplify")
 

@@ -1,4 +1,4 @@
-"""Checks of answers: each by itself."""
+"""The separate checks of answers: kind, types, regions and results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _module(text: str) -> IRModule:
     return InferType()(relay.parse(text))
 
 
-def test_a_right_answer_has_no_messages() -> None:
+def test_right_answer_gets_no_message() -> None:
     plain, answer = _module(PLAIN), _module(OFFLOADED)
     assert structure.wrong_kind(answer) is None
     assert structure.wrong_types(answer) is None
@@ -34,7 +34,7 @@ def test_a_right_answer_has_no_messages() -> None:
     assert structure.wrong_numbers(answer, plain) is None
 
 
-def test_the_order_and_the_compiler_of_a_region_count() -> None:
+def test_order_and_compiler_of_a_region_are_checked() -> None:
     answer = _module(OFFLOADED)
     for region in (("A", ("nn.relu", "tanh")), ("B", ("tanh", "nn.relu"))):
         message = _message(structure.wrong_regions(answer, [region]))
@@ -49,7 +49,7 @@ def test_answer_that_partitioning_refuses_gets_a_message() -> None:
     assert message.startswith("the partitioned module cannot be evaluated: ")
 
 
-def test_types_that_disagree_are_a_message() -> None:
+def test_inconsistent_types_get_a_message() -> None:
     x, y = (relay.var(name, shape=shape) for name, shape in (("x", (2, 3)), ("y", (4, 5))))
     mod = IRModule.from_expr(relay.Function([x, y], relay.add(x, y)))
     message = _message(structure.wrong_types(mod))

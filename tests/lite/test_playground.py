@@ -1,4 +1,4 @@
-"""What the playground says, natively; the page runs the same module."""
+"""The playground's results in native Python; the page runs the same module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def looked(name: str, **changed: Any) -> list[Part]:
 
 
 def said(found: list[Part]) -> set[str]:
-    """The codes of findings, the statuses of patterns, and the messages that were recognised."""
+    """The codes of findings, the statuses of patterns, and the recognized messages."""
     names: set[str] = set()
     for heading, shown in found:
         if isinstance(shown, Findings):
@@ -49,7 +49,7 @@ def test_case_has_parts_without_errors(name: str) -> None:
     assert [shown for _, shown in found if isinstance(shown, Exception)] == []
 
 
-def test_era_of_a_case_nests_its_regions() -> None:
+def test_era_of_a_case_gives_nested_regions() -> None:
     found = dict(looked("nested-partition", era="2020-01"))
     assert "BYL003" in said([*found.items()])
     assert found["Step by step"].error is None
@@ -75,14 +75,14 @@ def test_table_replaces_the_patterns_and_the_back_end() -> None:
     ("table", "words"),
     [("1 / 0", "division"), ("x = 1", "last line"), ("[(1, 2)]", "entry 0"), ("(", "never closed")],
 )
-def test_table_that_cannot_be_made_is_a_part_with_its_error(table: str, words: str) -> None:
+def test_invalid_table_is_a_part_with_its_error(table: str, words: str) -> None:
     ((heading, error),) = looked("shadowed-pattern", table=table)
     assert heading == "The pattern table cannot be made"
     assert isinstance(error, Exception)
     assert words in str(error)
 
 
-def test_unreadable_relay_text_leaves_the_message() -> None:
+def test_message_is_decoded_even_if_the_relay_text_is_unreadable() -> None:
     message = (
         "Check failed: region == nullptr: Cannot find the corresponding region for end annotation"
     )
@@ -115,7 +115,7 @@ def test_passes_keep_their_options_when_moved_and_new_ones_have_defaults() -> No
 
 
 @pytest.mark.parametrize("name", CHOICES["passes"])
-def test_pass_that_can_be_inserted_runs_on_the_sample(name: str) -> None:
+def test_each_insertable_pass_runs_on_the_sample(name: str) -> None:
     (trace,) = (
         shown
         for _, shown in parts(**{**SAMPLE, "passes": [name]})

@@ -1,5 +1,7 @@
-"""The outputs of a notebook as lines that are the same on every machine: without times, kernels,
-and the last digits of numbers."""
+"""The outputs of a notebook as lines that are equal on every machine.
+
+Times, kernels, and the last digits of numbers are removed.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ NUMBER = re.compile(r"(-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+)")
 
 
 def lines_of(outputs: list[Any]) -> list[str]:
-    """The lines of what a cell printed and displayed."""
+    """The lines that a cell printed and displayed."""
     texts: list[str] = []
     streams: list[bool] = []
     for output in outputs:
         printed = output["output_type"] == "stream"
         text = output["text"] if printed else output.get("data", {}).get("text/plain", "")
         if printed and streams and streams[-1]:
-            texts[-1] += text  # a stream comes in pieces
+            texts[-1] += text  # a stream is stored in pieces
         else:
             texts.append(text)
             streams.append(printed)
@@ -54,7 +56,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two lines have the same words, and numbers that agree but for roundings."""
+    """Whether two lines have equal words, and numbers that differ only by rounding."""
     ours, theirs = NUMBER.split(a), NUMBER.split(b)
     return len(ours) == len(theirs) and all(
         x == y if n % 2 == 0 else isclose(float(x), float(y), rel_tol=1e-3, abs_tol=1e-6)
@@ -63,8 +65,11 @@ def same(a: str, b: str) -> bool:
 
 
 def difference(native: list[str], elsewhere: list[str]) -> str:
-    """The first line in which two lists differ; "" if they do not. Where a cell elsewhere says what
-    it misses, its other lines are those that it has on both."""
+    """The first line in which two lists differ; "" if there is none.
+
+    If a cell on the other machine reports a missing requirement, only the lines that it has are
+    compared.
+    """
     missing = any(MISSING in line for line in elsewhere)
     said = [line for line in elsewhere if MISSING not in line]
     if missing:

@@ -1,4 +1,4 @@
-"""What a learner changes first in a back end of their own gives an obvious answer."""
+"""Typical first changes that a learner makes to a back end: each gives a clear result or error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def region(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def kernel(old: str, new: str) -> Callable[..., Any]:
-    """The code generator of notebook 10 with one change."""
+    """The code generator in notebook 10, with one change."""
     assert old in KERNEL
 
     def codegen(function: relay.Function, symbol: str) -> ModuleRegion:
@@ -62,7 +62,7 @@ def _chip() -> Iterator[None]:
 
 
 def run(codegen: Callable[..., Any]) -> list[np.ndarray]:
-    """What a region of the code generator gives, in a network with a relu on the chip."""
+    """The result of a region with this code generator, in a network with a relu on the chip."""
     partitioned = byoc_lab.trace(NET, "mychip").result
     return byoc_lab.build(partitioned, backends={"mychip": codegen}).run([X])
 
@@ -96,14 +96,14 @@ def test_unchanged_codegens_compute_the_same() -> None:
         (kernel("2, 4", "4, 2"), RegionError, r"of shape \(4, 2\) on the CPU, found shape \(2, 4\)"),
     ],
 )  # fmt: skip
-def test_a_slip_in_a_code_generator_is_named(
+def test_mistake_in_a_code_generator_is_named(
     codegen: Callable[..., Any], kind: type[Exception], answer: str
 ) -> None:
     with pytest.raises(kind, match=re.compile(answer, re.S)):
         run(codegen)
 
 
-def test_a_crash_is_an_error_where_it_is_isolated() -> None:
+def test_crash_of_an_isolated_code_generator_raises_region_error() -> None:
     codegen = backends.isolated(kernel("x[i] > 0", "((float*)0)[i] > 0"))
     with pytest.raises(RegionError, match="crashed its process"):
         run(codegen)
@@ -117,13 +117,13 @@ def test_a_crash_is_an_error_where_it_is_isolated() -> None:
         (lambda call: call.attrs.groups, "has no attribute 'groups'"),
     ],
 )
-def test_a_slip_in_a_predicate_is_named(answer: Callable[..., Any], words: str) -> None:
+def test_mistake_in_a_predicate_is_named(answer: Callable[..., Any], words: str) -> None:
     backends.register("mychip", supports={"nn.relu": answer})
     with pytest.raises(PredicateError, match=words):
         run(region(relu))
 
 
-def test_refused_is_an_answer() -> None:
+def test_refused_reason_is_shown_by_explain() -> None:
     backends.register("mychip", supports={"nn.relu": lambda call: Refused("too wide")})
     assert "too wide" in byoc_lab.explain(NET, "mychip", "nn.relu")[0].reason
 
@@ -140,19 +140,19 @@ def test_refused_is_an_answer() -> None:
         (lambda mod: byoc_lab.validate(byoc_lab.build(mod), mod), "must be the module before"),
     ],
 )  # fmt: skip
-def test_a_slip_with_a_program_is_named(change: Callable[[Any], object], answer: str) -> None:
+def test_mistake_in_using_a_program_is_named(change: Callable[[Any], object], answer: str) -> None:
     x, y = (relay.var(name, shape=(2, 4)) for name in "xy")
     two = relay.IRModule.from_expr(relay.add(relay.nn.relu(x), y))
     with pytest.raises(ByocLabError, match=answer):
         change(byoc_lab.trace(two, "mychip").result)
 
 
-def test_valid_says_that_nothing_was_offloaded() -> None:
+def test_report_says_that_nothing_was_offloaded() -> None:
     report = byoc_lab.validate(NET, NET, [X])
     assert report.ok and "no region: nothing is offloaded" in str(report)
 
 
-def test_a_type_that_tvm_refuses_names_the_operator_only() -> None:
+def test_type_that_tvm_refuses_gives_an_error_with_the_operator() -> None:
     x = relay.var("x", shape=(2,), dtype="int32")
     with pytest.raises(BuildError, match="^Relax refuses exp: relax.exp requires the input"):
         byoc_lab.build(relay.IRModule.from_expr(relay.exp(x)))

@@ -1,4 +1,4 @@
-"""What a learner changes first gives an obvious answer."""
+"""Typical first changes of a learner: each gives a clear result or error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 def annotated_text() -> str:
-    """The annotated module that notebook 03 begins with."""
+    """The annotated module at the beginning of notebook 03."""
     cells = nbformat.read(NOTEBOOKS / "03_annotating_by_hand.ipynb", as_version=4).cells
     source = next(c.source for c in cells if c.cell_type == "code" and 'text = """' in c.source)
     found = re.search(r'text = """(.*?)"""', source, re.S)
@@ -32,7 +32,7 @@ def annotated_text() -> str:
 
 
 def without(line_of: str) -> relay.IRModule:
-    """The module without the annotation `%N`, whose users take what it was on."""
+    """The module without the annotation `%N`; its users read the annotation's operand."""
     text = annotated_text()
     line = re.search(rf"^  {line_of} = annotation\.compiler_\w+\((%\w+), .*\n", text, re.M)
     assert line is not None
@@ -43,14 +43,14 @@ def without(line_of: str) -> relay.IRModule:
     ("line", "codes"),
     [("%0", {"BYL001"}), ("%4", {"BYL001"}), ("%3", {"BYL001", "BYL002", "BYL003"})],
 )
-def test_an_annotation_removed_by_hand_is_named(line: str, codes: set[str]) -> None:
+def test_annotation_removed_by_hand_is_named(line: str, codes: set[str]) -> None:
     mod = without(line)
     found = {f.code for f in byoc_lab.lint(mod)}
     assert found and found <= codes
 
 
 @pytest.mark.parametrize("line", ["%0", "%4"])
-def test_and_can_be_fixed(line: str) -> None:
+def test_annotation_removed_by_hand_is_restored_by_fix(line: str) -> None:
     fixed = byoc_lab.fix(without(line)).apply()
     assert list(byoc_lab.lint(fixed)) == []
     assert len(transform.PartitionGraph()(fixed).functions) >= 2
@@ -71,7 +71,7 @@ def test_and_can_be_fixed(line: str) -> None:
         lambda mod: byoc_lab.decode(mod, "text"),
     ],
 )
-def test_arguments_in_the_wrong_order_say_so(call: object) -> None:
+def test_swapped_arguments_are_named_in_the_error(call: object) -> None:
     mod = relay.parse(annotated_text())
     with pytest.raises(ByocLabError) as caught:
         call(mod)  # type: ignore[operator]
@@ -135,6 +135,6 @@ WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
         (lambda: quantize(NET, None, []), "a list of at least one array"),
     ],
 )  # fmt: skip
-def test_a_slip_is_named_with_what_to_write(change: Callable[[], object], answer: str) -> None:
+def test_mistake_gives_an_error_with_the_correction(change: Callable[[], object], answer: str) -> None:
     with pytest.raises(ByocLabError, match=answer):
         change()

@@ -1,5 +1,7 @@
-"""Every notebook on a machine without the DNNL extension, apache-tvm and a C compiler: no cell
-fails, and it shows what it shows with them, but for times and kernels."""
+"""Every notebook on a machine without the DNNL extension, apache-tvm and a C compiler.
+
+No cell fails, and outputs are those of a complete machine, except for times and kernels.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SPEED = ("DNNL",)
 
 
 def executed(path: Path, folder: Path, variables: Mapping[str, str]) -> list[Any]:
-    """The code cells of a notebook after it ran with these variables of its environment."""
+    """The code cells of a notebook after it ran with these environment variables."""
     folder.mkdir()
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -40,7 +42,7 @@ def executed(path: Path, folder: Path, variables: Mapping[str, str]) -> list[Any
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_shows_the_same_without_dnnl_tvm_and_a_compiler(
+def test_notebook_shows_the_same_without_dnnl_tvm_and_a_compiler(
     path: Path, tmp_path: Path
 ) -> None:
     hidden = tmp_path / "hidden"
@@ -57,7 +59,7 @@ def test_a_notebook_shows_the_same_without_dnnl_tvm_and_a_compiler(
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_says_in_its_first_lines_what_it_needs(path: Path) -> None:
+def test_notebook_states_its_requirements_in_its_first_lines(path: Path) -> None:
     first, *others = nbformat.read(path, as_version=4).cells
     asked = "\n".join(cell.source for cell in others if "available(" in cell.source)
     lines = first.source.split("Goals:")[0]

@@ -1,4 +1,4 @@
-"""Every link of the notebooks and of the docs leads to a file and a heading that exist."""
+"""Every link in the notebooks and docs refers to an existing file and heading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text_of(path: Path) -> str:
 
 
 def anchor(heading: str) -> str:
-    """The anchor of a heading, as GitHub and MkDocs make it."""
+    """The anchor that GitHub and MkDocs give a heading."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-")
 
@@ -34,7 +34,10 @@ def links(path: Path) -> list[str]:
 
 
 def problem(path: Path, link: str) -> str:
-    """What is wrong with a link of a file; "" for nothing. Addresses of the web count as right."""
+    """The fault of a link in a file; "" if there is none.
+
+    Web addresses count as right.
+    """
     if re.match(r"https?://|mailto:", link):
         return ""
     name, _, heading = link.partition("#")
@@ -53,14 +56,14 @@ def test_links_resolve(path: Path) -> None:
     assert [p for link in links(path) if (p := problem(path, link))] == []
 
 
-def test_a_broken_link_is_found() -> None:
+def test_broken_link_is_found() -> None:
     page = ROOT / "docs" / "glossary.md"
     assert problem(page, "nowhere.md") and problem(page, "glossary.md#nothing")
     assert not problem(page, "glossary.md#region")
 
 
-def test_the_glossary_has_every_term_of_the_course() -> None:
-    """Terms that the notebooks explain, each linked from at least one of them."""
+def test_glossary_has_every_term_of_the_course() -> None:
+    """Terms explained in the notebooks; each is linked from at least one of them."""
     headings = re.findall(r"^## (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
     for term in (
         "Relay", "`%0`", "`meta[...]`", "composite", "host", "free variable", "closure", "era",
@@ -72,7 +75,7 @@ def test_the_glossary_has_every_term_of_the_course() -> None:
     assert headings == sorted(headings, key=lambda h: re.sub(r"\W", "", h.lower()) or "percent")
 
 
-def test_links_lead_from_the_readme_to_every_exercise_once() -> None:
+def test_readme_leads_to_every_exercise_once() -> None:
     assert "notebooks/00_start_here.ipynb" in (ROOT / "README.md").read_text(encoding="utf-8")
     found = [link for path in NOTEBOOKS for link in links(path) if link.startswith("exercises/")]
     exercises = (ROOT / "notebooks" / "exercises").glob("*.ipynb")
@@ -80,5 +83,5 @@ def test_links_lead_from_the_readme_to_every_exercise_once() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_links_to_the_glossary(path: Path) -> None:
+def test_notebook_links_to_the_glossary(path: Path) -> None:
     assert any("glossary.md" in link for link in links(path))

@@ -1,4 +1,4 @@
-"""Every notebook runs from a clean kernel without an error, within the time limit."""
+"""Every notebook runs in a new kernel without an error, within the time limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-SECONDS = 120  # of processor time, all threads together
+SECONDS = 120  # seconds of processor time, over all threads
 
 
-def test_each_is_linked_from_the_first() -> None:
+def test_each_notebook_is_linked_from_the_first() -> None:
     first, *others = NOTEBOOKS
     assert first.name == "00_start_here.ipynb"
     text = "".join(cell.source for cell in nbformat.read(first, as_version=4).cells)
@@ -22,7 +22,7 @@ def test_each_is_linked_from_the_first() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda p: p.stem)
-def test_a_notebook_says_its_minutes_its_goals_and_what_one_knows_at_its_end(path: Path) -> None:
+def test_notebook_states_its_minutes_goals_and_results(path: Path) -> None:
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
     assert re.match(rf"# {path.name[:2]} \S.*\n\n\*\*About \d+ minutes\.\*\*", cells[0].source)
     assert "\nGoals:\n\n* " in cells[0].source
@@ -32,8 +32,8 @@ def test_a_notebook_says_its_minutes_its_goals_and_what_one_knows_at_its_end(pat
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_is_committed_clean(path: Path) -> None:
-    """No outputs and no counts, so that a change of a notebook is a change of its text."""
+def test_notebook_is_committed_without_outputs(path: Path) -> None:
+    """No outputs and no execution counts, so that a diff shows only changes of the text."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -43,7 +43,7 @@ def test_a_notebook_is_committed_clean(path: Path) -> None:
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
+def test_notebook_runs_without_an_error(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,

@@ -1,7 +1,7 @@
-"""`make wheel`: both wheels, installed where there is no compiler.
+"""`make wheel`: both wheels, installed on a system without a compiler.
 
-The wheels are the only thing installed: their dependencies are those of this environment, whose
-folder stands behind the new environment's own on the path.
+Only the wheels are installed: their dependencies are those of this environment, whose folder comes
+after the new environment's folder on the path.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path) -> Path:
-    """The Python of a new virtual environment, with nothing but this one's packages in reach."""
+    """The Python of a new virtual environment, with access only to this environment's packages."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     python = folder / "bin" / "python"
     (packages,) = folder.glob("lib/python*/site-packages")
@@ -113,7 +113,7 @@ def install(wheel: Path, python: Path, *options: str) -> None:
 
 
 def run(python: Path, *arguments: str, path: Path | None = None) -> subprocess.CompletedProcess:
-    """Run with nothing on PATH but Python, and none of this process's settings."""
+    """Runs a command with only Python on PATH, and without this process's settings."""
     alone = python.parent.parent / "alone"
     alone.mkdir(exist_ok=True)
     if not (alone / "python").exists():
@@ -126,13 +126,13 @@ def run(python: Path, *arguments: str, path: Path | None = None) -> subprocess.C
     )
 
 
-def test_the_manylinux_wheel_runs_without_a_compiler(wheels: Path, tmp_path: Path) -> None:
+def test_manylinux_wheel_runs_without_a_compiler(wheels: Path, tmp_path: Path) -> None:
     (wheel,) = wheels.glob("*manylinux*.whl")
     python = environment(tmp_path / "venv")
     install(wheel, python)
     done = run(python, "-c", ON_DNNL, str(tmp_path))
     assert done.returncode == 0, done.stderr
-    # The one OpenMP runtime of the process is the wheel's.
+    # The process's only OpenMP runtime is the wheel's.
     assert done.stdout.split() == [str(p) for p in tmp_path.rglob("libgomp.so.1")]
     done = run(python, "-m", "byoc_lab.cli", "doctor")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -157,14 +157,14 @@ def test_manylinux_wheel_runs_from_a_target_folder(wheels: Path, tmp_path: Path)
     assert done.returncode == 0, done.stderr
 
 
-def test_students_do_not_get_the_solutions(wheels: Path) -> None:
+def test_wheels_exclude_the_solutions(wheels: Path) -> None:
     for wheel in wheels.glob("*.whl"):
         names = ZipFile(wheel).namelist()
         assert "byoc_lab/lessons/exercises/annotate_diamond.py" in names
         assert not [name for name in names if "lessons/solutions" in name]
 
 
-def test_wheels_bring_the_course(wheels: Path, tmp_path: Path) -> None:
+def test_wheels_contain_the_course(wheels: Path, tmp_path: Path) -> None:
     for wheel in wheels.glob("*.whl"):
         python, folder = environment(tmp_path / wheel.stem), tmp_path / wheel.stem / "course"
         install(wheel, python)
@@ -183,7 +183,7 @@ def test_wheels_bring_the_course(wheels: Path, tmp_path: Path) -> None:
         assert done.stdout == f"byoc-lab {wheel.name.split('-')[1]}\n"
 
 
-def test_the_pure_wheel_does_everything_but_dnnl(wheels: Path, tmp_path: Path) -> None:
+def test_pure_wheel_does_everything_except_dnnl(wheels: Path, tmp_path: Path) -> None:
     (wheel,) = wheels.glob("*-none-any.whl")
     python = environment(tmp_path / "venv")
     install(wheel, python)

@@ -1,13 +1,13 @@
-"""The hand-written annotators of the conv + batch norm + relu networks, one rule apart.
+"""Hand-written annotators of the conv + batch norm + relu networks; they differ in one rule.
 
-All three walk up from a relu through the operators they know to a conv2d, close the region
-after the relu and open it on some of the arguments. They differ in which:
+All three traverse from a relu through the known operators to a conv2d, end the region after the
+relu, and begin it on some arguments. The rules:
 
-* `vars` opens on variables only, so a convolution that takes the previous region's result
-  directly gets no begin: the annotation that goes wrong on two blocks.
-* `conv_args` opens on every argument of a convolution as well: its corrected form.
-* `all_inputs` opens on constants too, and knows the operators a batch norm turns into:
-  what TVM has asked for since April 2020.
+* `vars` begins on variables only, so a convolution that reads the previous region's result
+  directly gets no begin: the annotation that fails for two blocks.
+* `conv_args` begins also on every argument of a convolution: the corrected form.
+* `all_inputs` begins also on constants, and knows the operators that a batch norm is
+  decomposed into: TVM's requirement since April 2020.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def annotate(mod: Any, relay: Any, rule: str, compiler: str = "dnnl") -> Any:
     end = relay.op.annotation.compiler_end
 
     class BlockAnnotator(relay.ExprMutator):
-        """Inside a block between its relu and its convolution, outside elsewhere."""
+        """Is inside a block between its relu and its convolution, outside elsewhere."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ def annotate(mod: Any, relay: Any, rule: str, compiler: str = "dnnl") -> Any:
 
 
 def drop_let_begins(mod: Any, relay: Any) -> Any:
-    """`mod` with main's let values as TVM should leave them: closed, but not opened again."""
+    """`mod` with main's let values annotated as TVM should do it: an end, but no begin."""
 
     begin = relay.op.get("annotation.compiler_begin")
 

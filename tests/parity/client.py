@@ -1,10 +1,10 @@
-"""The test's side of the oracle: starts `server.py` under TVM's Python and asks it.
+"""The client of the oracle: starts `server.py` under TVM's Python and sends requests.
 
     oracle = Oracle.find()
     for result in oracle.run("conv_bn_relu.two_blocks", ["InferType", "SimplifyInference"]):
         result.bare   # the module's text after the step, as TVM prints it
 
-The oracle is a real TVM 0.16 in an environment of its own, made by `make oracle`.
+The oracle is a real TVM 0.16 in a separate environment, created by `make oracle`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from byoc_lab import processor_time
 
 TESTS = Path(__file__).resolve().parents[1]
 REPOSITORY = TESTS.parent
-START_SECONDS = 60  # of processor time
+START_SECONDS = 60  # seconds of processor time
 
 
 @dataclass(frozen=True)
 class StepError:
-    """What ended a request: an exception's name and message, or the process dying.
+    """The failure that ended a request: an exception's name and message, or a dead process.
 
     `kind` is the name of TVM's exception, "crash" (message: the signal's name) or "timeout".
     """
@@ -63,11 +63,11 @@ class StepResult:
 
 
 class OracleUnavailable(RuntimeError):
-    """The oracle's Python is missing, or TVM does not start under it."""
+    """The oracle's Python is missing, or TVM cannot be imported in it."""
 
 
 class Oracle:
-    """A TVM 0.16 process that is kept running and started again after a crash.
+    """A TVM 0.16 process that stays running and is restarted after a crash.
 
     Use as a context manager, or call `close()`.
     """
@@ -81,7 +81,7 @@ class Oracle:
 
     @classmethod
     def find(cls) -> Oracle | None:
-        """The oracle, started, or None; `skip_reason()` then says why."""
+        """The started oracle, or None; `skip_reason()` then states the reason."""
         if skip_reason() is not None:
             return None
         return cls(python_path())
@@ -148,7 +148,7 @@ class Oracle:
         self.close()
 
     def _start(self) -> str:
-        """Start the server and wait until TVM is loaded; its version."""
+        """Starts the server and waits until TVM is loaded; returns TVM's version."""
         self._answers = queue.Queue()
         self._process = subprocess.Popen(
             [str(self.python), "-m", "parity.server"],
@@ -157,7 +157,7 @@ class Oracle:
             stderr=subprocess.DEVNULL,
             text=True,
             encoding="utf-8",
-            cwd=tempfile.gettempdir(),  # TVM leaves cache folders where it is started
+            cwd=tempfile.gettempdir(),  # TVM leaves cache folders in its working folder
             env={**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"},
         )
         threading.Thread(target=_pump, args=(self._process, self._answers), daemon=True).start()
@@ -172,7 +172,7 @@ class Oracle:
         return str(json.loads(line)["ready"])
 
     def _has_answered(self, seconds: float) -> bool:
-        """Wait for the next line of the server; it is in `_line`, None at its end."""
+        """Waits for the next line of the server; stores it in `_line`, None at the end."""
         try:
             self._line = self._answers.get(timeout=seconds)
         except queue.Empty:
@@ -180,7 +180,7 @@ class Oracle:
         return True
 
     def _death(self) -> str:
-        """Collect a dead server; the name of the signal that ended it, or its exit status."""
+        """Waits for a dead server; returns the signal that ended it, or its exit status."""
         assert self._process is not None
         code = self._process.wait()
         self._process = None
@@ -195,7 +195,7 @@ def _kind(source: str | dict[str, Any]) -> str:
 
 
 def _pump(process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
-    """Move the server's lines into the queue; None when it has ended."""
+    """Moves the server's lines to the queue; None after the last."""
     assert process.stdout is not None
     for line in process.stdout:
         answers.put(line)
@@ -203,13 +203,13 @@ def _pump(process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> N
 
 
 def python_path() -> Path:
-    """Where the oracle's Python is looked for; $BYOC_LAB_ORACLE_PYTHON overrides it."""
+    """The path at which the oracle's Python is expected; $BYOC_LAB_ORACLE_PYTHON overrides it."""
     default = REPOSITORY / ".oracle-venv" / "bin" / "python"
     return Path(os.environ.get("BYOC_LAB_ORACLE_PYTHON", default))
 
 
 def skip_reason() -> str | None:
-    """Why there is no oracle, or None when its environment is there."""
+    """The reason why there is no oracle, or None if its environment exists."""
     if python_path().exists():
         return None
     return f"no TVM 0.16 at {python_path()}: `make oracle` installs one (needs Python 3.10)"

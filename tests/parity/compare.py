@@ -1,4 +1,4 @@
-"""Comparing a module of byoc_lab with a text of TVM: structure exactly, constants closely."""
+"""Compares a module of byoc_lab with a text of TVM: equal structure, nearly equal constants."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 from . import steps, tables
 
-# Constants are folded by NumPy here and by compiled code there: they agree to a few roundings.
-# A scalar in a text has six digits.
+# NumPy folds constants here, and compiled code in TVM: they agree within a few roundings. A
+# scalar in a text has six digits.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 
-# The passes that fix a fault of TVM 0.16 unless they are asked not to.
+# Passes that correct a fault of TVM 0.16, unless an option disables that.
 HAVE_COMPAT = ("AnnotateTarget", "ToGraphNormalForm")
 
-# How a failure of TVM begins -> the error that byoc_lab raises for it.
+# Prefix of a failure message of TVM -> the error that byoc_lab raises for it.
 ERRORS: dict[str, type[ByocLabError]] = {
     "Check failed: fv.size() == 0": FreeVariableError,
     "Check failed: region.defined() == arg_region.defined()": PartitionError,
@@ -52,7 +52,8 @@ ERRORS: dict[str, type[ByocLabError]] = {
 
 @contextmanager
 def targets_registered() -> Iterator[None]:
-    """The predicates of `tables.py` on byoc_lab's operators; afterwards the ones before."""
+    """Registers the predicates of `tables.py` on byoc_lab's operators; restores the previous
+    ones afterwards."""
     earlier = [
         (op, f"target.{target}", op.get_attr(f"target.{target}"))
         for op in map(relay.op.get, relay.Op.list_op_names())
@@ -69,7 +70,7 @@ def targets_registered() -> Iterator[None]:
 
 
 def run(step: Any, mod: tvm.IRModule) -> tvm.IRModule:
-    """What byoc_lab makes of `mod` with `step`, TVM 0.16's faults included."""
+    """The result of `step` on `mod` in byoc_lab, with the faults of TVM 0.16."""
     name = step.get("pass") if isinstance(step, dict) else step
     if name in HAVE_COMPAT:
         step = {**(step if isinstance(step, dict) else {"pass": step}), "era": "0.16"}
@@ -77,7 +78,7 @@ def run(step: Any, mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def missing(wanted: list[Any]) -> str | None:
-    """The first of TVM's passes in `wanted` that byoc_lab does not have, or None."""
+    """The first of TVM's passes in `wanted` that byoc_lab lacks, or None."""
     for step in wanted:
         arguments = step if isinstance(step, dict) else {"pass": step}
         for name in arguments.get("sequential", [arguments.get("pass")]):
@@ -87,7 +88,10 @@ def missing(wanted: list[Any]) -> str | None:
 
 
 def expected_error(message: str) -> type[ByocLabError]:
-    """The type of byoc_lab's error for a failure of TVM. Raises KeyError for an unknown one."""
+    """The type of byoc_lab's error for a failure of TVM.
+
+    Raises KeyError for an unknown one.
+    """
     for beginning, error in ERRORS.items():
         if message.startswith(beginning):
             return error
@@ -95,9 +99,9 @@ def expected_error(message: str) -> type[ByocLabError]:
 
 
 def difference(ours: tvm.IRModule, text: str) -> str | None:
-    """Where `ours` differs from the module that `text` is, in words, or None.
+    """The first difference between `ours` and the module in `text`, or None.
 
-    Both get their types inferred first: some passes leave that to the next one. Constants are
+    InferType runs on both first, because some passes leave types to the next pass. Constants are
     compared by type and, if the text has their values, by value.
     """
     theirs = relay.transform.InferType()(relay.parse(text))
@@ -126,7 +130,7 @@ def is_misplaced_value(text: str, error: ParseError) -> bool:
 
 
 def _values(ours: tvm.IRModule, theirs: tvm.IRModule) -> str | None:
-    """The first constant whose value differs, in two modules of one structure."""
+    """The first constant with different values, in two modules of equal structure."""
     for name in (gv.name_hint for gv in ours.get_global_vars()):
         pairs = zip(_constants(ours[name]), _constants(theirs[name]), strict=True)
         for index, (mine, other) in enumerate(pairs):
@@ -137,9 +141,10 @@ def _values(ours: tvm.IRModule, theirs: tvm.IRModule) -> str | None:
 
 
 def _constants(function: relay.Function) -> list[np.ndarray]:
-    """The constants of a function, once for each place where one is used.
+    """The constants of a function, once for each use.
 
-    Projections are left out: of equal structures one may share them where the other does not.
+    Projections are omitted: of two modules with equal structure, one may share them and the other
+    not.
     """
     return [
         part.data.numpy()

@@ -1,4 +1,4 @@
-"""The test of a pass against its golden files: same input, same result as TVM 0.16."""
+"""The test of a pass against its golden files: equal input, equal result as TVM 0.16."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .goldens.files import GoldenFile, golden_files
 
 
 def golden_test(folder: str) -> Callable[[Path], None]:
-    """The test of all golden files of a pass, to be bound to a name that begins with `test_`."""
+    """The test of all golden files of a pass; bind it to a name that begins with `test_`."""
 
     @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
     @pytest.mark.parametrize("path", golden_files(folder), ids=lambda path: path.stem)
@@ -31,7 +31,8 @@ def golden_test(folder: str) -> Callable[[Path], None]:
 
 
 def check(golden: GoldenFile) -> None:
-    """Structurally equal results; where TVM fails or dies, an error of byoc_lab's own."""
+    """Results must be structurally equal; if TVM fails or crashes, byoc_lab must raise its
+    error."""
     if name := missing([golden.step]):
         pytest.skip(f"byoc_lab has no pass {name}")
     before = module_before(golden)
@@ -48,14 +49,14 @@ def check(golden: GoldenFile) -> None:
 
 
 def module_before(golden: GoldenFile) -> tvm.IRModule:
-    """The module before the pass: the case itself where nothing ran yet, else TVM's text of it."""
+    """The module before the pass: the case itself if no pass ran yet, else TVM's text."""
     if golden.before:
         return relay.parse(golden.text_before)
     return cases.load(golden.case, tvm, relay, np)
 
 
 def _check_free_variables(error: ByocLabError, message: str) -> None:
-    """As many free variables as TVM found; their names are the fork's own (see `fork.py`)."""
+    """As many free variables as TVM found; their names differ in the fork (see `fork.py`)."""
     if isinstance(error, FreeVariableError):
         (count,) = re.findall(r"fv\.size\(\) == 0 \((\d+) vs\. 0\)", message)
         assert len(error.variables) == int(count)

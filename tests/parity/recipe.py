@@ -1,13 +1,13 @@
-"""A module as plain JSON: the way to hand it to the oracle without any text.
+"""A module as plain JSON, to send it to the oracle without Relay text.
 
-    recipe_of(mod)          our module -> recipe, by its nodes
+    recipe_of(mod)          byoc_lab's module -> recipe, by its nodes
     build(recipe, tvm, np)  recipe -> TVM's module
 
-With it, what TVM reads in our text is compared with the very module that the text is of. The file
-runs under TVM's Python too, so it imports neither side.
+The module that TVM reads from byoc_lab's text is compared with the module built from the recipe.
+The file also runs under TVM's Python, so it imports neither byoc_lab nor TVM.
 
-A recipe is {"types": [...], "functions": [[name, node]], "nodes": [[kind, ...], ...]}, where a
-node stands after those it is made of and names them by their position.
+A recipe is {"types": [...], "functions": [[name, node]], "nodes": [[kind, ...], ...]}, in which a
+node comes after its operands and refers to them by their position.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import Any
 
 
 def recipe_of(mod: Any) -> dict[str, Any]:
-    """The recipe of a module of ours. Raises KeyError for a kind of node it does not know."""
+    """The recipe of a byoc_lab module.
+
+    Raises KeyError for an unknown kind of node.
+    """
     return _Writer(mod).recipe()
 
 
@@ -93,7 +96,7 @@ class _Writer:
         return [attrs.type_key, {name: self.value(value) for name, value in attrs.items()}]
 
     def value(self, value: Any) -> Any:
-        """Plain values as they are; the others as {kind: content}."""
+        """Plain values unchanged; other values as {kind: content}."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, int) or type(value).__module__ == "numpy":
@@ -144,7 +147,7 @@ def _post_order(root: Any) -> list[Any]:
 
 
 def build(recipe: dict[str, Any], tvm: Any, np: Any) -> Any:
-    """TVM's module of a recipe, types not inferred."""
+    """TVM's module for a recipe, without inferred types."""
     return _Builder(tvm, np).module(recipe)
 
 
@@ -191,7 +194,7 @@ class _Builder:
 
     def make_Constant(self, dtype, shape, data):
         raw = base64.b64decode(data)
-        if dtype == "bfloat16":  # which NumPy has not: its bits, under another name
+        if dtype == "bfloat16":  # NumPy lacks it: its bits, under another name
             array = self.tvm.nd.empty(tuple(shape), dtype)
             array.copyfrom(self.np.frombuffer(raw, "uint16").reshape(shape))
             return self.relay.Constant(array)

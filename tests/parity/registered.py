@@ -1,6 +1,6 @@
 """Functions that users register for operators, for Legalize and AlterOpLayout.
 
-Nothing here imports TVM or byoc_lab: a side passes in its own `relay`.
+The file imports neither TVM nor byoc_lab: a side passes its own `relay`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ATTRIBUTES = {"Legalize": "FTVMLegalize", "AlterOpLayout": "FTVMAlterOpLayout"}
 
 @contextmanager
 def registered(relay: Any, pass_name: str, key: str) -> Iterator[None]:
-    """Inside, the functions FUNCTIONS[key] are the only ones that `pass_name` finds."""
+    """While the block runs, only the functions FUNCTIONS[key] are registered for `pass_name`."""
     attribute = ATTRIBUTES[pass_name]
     ops = [relay.op.get(name) for name in type(relay.op.get("add")).list_op_names()]
     before = [(op, op.get_attr(attribute)) for op in ops]
@@ -32,7 +32,7 @@ def registered(relay: Any, pass_name: str, key: str) -> Iterator[None]:
 
 
 def _relaid(**layouts: str) -> Callable[[Any], Any]:
-    """A convolution in other layouts."""
+    """A convolution converted to other layouts."""
 
     def make(relay: Any) -> Any:
         def function(attrs: Any, inputs: Any, *types: Any) -> Any:
@@ -53,7 +53,7 @@ def _pool_in_blocks(relay: Any) -> Any:
 
 
 def _scaled_weight(relay: Any) -> Any:
-    """A convolution with twice the weight, half the result; not of data in NCHW."""
+    """A convolution with twice the weight and half the result; not for data in NCHW."""
 
     def function(attrs: Any, inputs: Any, types: Any) -> Any:
         if attrs.data_layout == "NCHW":

@@ -1,17 +1,17 @@
-"""The oracle's side: runs cases through a real TVM 0.16, JSON lines in, JSON lines out.
+"""The server of the oracle: runs cases in a real TVM 0.16; requests and results are JSON lines.
 
-Run by `client.py` under the oracle's Python, as `python -m parity.server` with the `tests`
-folder on the path; never imports byoc_lab. After a first line {"ready": version}, each request
+`client.py` runs it under the oracle's Python, as `python -m parity.server` with the `tests` folder
+on the path; it never imports byoc_lab. After a first line {"ready": version}, each request
 
     {"case": name}, {"text": relay text} or {"recipe": see recipe.py},
     "steps": [...], "constants_up_to": bytes or null, "places": whether texts keep their spans
 
-is answered by one line for the module as built (step -1) and one for each step,
+gets one line for the module as built (step -1) and one for each step,
 
-    {"step": i, "bare": text} and, where the constants are small enough, "full": text with metadata
+    {"step": i, "bare": text} and, if the constants are small enough, "full": text with metadata
     {"step": i, "error": {"type": ..., "message": ...}}       the last line of a request that failed
 
-and then {"done": true}. A request the server itself cannot serve gets {"refused": reason}.
+and then {"done": true}. An invalid request gets {"refused": reason}.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import tvm
-import tvm.relay.testing  # relay itself does not import it
+import tvm.relay.testing  # `import relay` does not import it
 from tvm import relay
 
 from . import cases, recipe, steps, tables
@@ -57,14 +57,14 @@ def _run(request):
                 if step is None:
                     module = _source(request)
                 elif "reads" in step:
-                    # Type variables of type definitions are free where constructors are used.
+                    # Type variables of type definitions are free in uses of constructors.
                     read = relay.parse(step["reads"])
                     tvm.ir.assert_structural_equal(read, module, map_free_vars=True)
                 else:
                     module = steps.apply(step, module, tvm, relay)
             except cases.NoSuchCase:
                 raise
-            except Exception as error:  # TVM raises many types; all of them are results here
+            except Exception as error:  # TVM raises many types of errors; all are results here
                 failure = {"type": type(error).__name__, "message": _message(error, diagnostics())}
                 yield {"step": index, "error": failure}
                 return
@@ -118,22 +118,23 @@ def _constant_bytes(module) -> int:
 
 
 def _message(error, diagnostics: str) -> str:
-    """What TVM says, without the C++ stack, the paths of its build, spans and metadata."""
+    """TVM's message, without the C++ stack, the paths of its build, spans and metadata."""
     kind = type(error).__name__
     text = str(error).strip()
     if text.startswith("Traceback (most recent call last):"):
-        # A C++ error: its stack, the place it was thrown from, then "<kind>: <message>".
+        # A C++ error: its stack, the location of the throw, then "<kind>: <message>".
         text = re.split(rf"^{kind}: ", text, maxsplit=1, flags=re.MULTILINE)[-1]
     text = METADATA.sub("", SPAN.sub("", text))
     if diagnostics and kind == "DiagnosticError":
-        # One fault makes every operator after it under-constrained; once is enough to say so.
+        # One fault makes every later operator under-constrained; it is reported once.
         text = "\n".join(dict.fromkeys(diagnostics.splitlines()))
     return text.strip()
 
 
 @contextmanager
 def _captured_stderr():
-    """Collect what TVM's C++ writes to stderr; yields a function that returns it so far."""
+    """Collects the text that TVM's C++ writes to stderr; yields a function that returns it so
+    far."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -157,7 +158,7 @@ def _say(answers, message) -> None:
 
 
 if __name__ == "__main__":
-    # The answers keep the original stdout to themselves; whatever TVM prints goes to stderr.
+    # Only responses are written to the original stdout; TVM's prints are redirected to stderr.
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     serve(sys.stdin, channel)

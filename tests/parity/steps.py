@@ -1,4 +1,4 @@
-"""The steps of a comparison, as JSON can carry them, applied to a module of either side.
+"""The steps of a comparison in JSON form, applied to a module of either side.
 
 A step is one of
 
@@ -13,12 +13,12 @@ A step is one of
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"pass": "MergeComposite", "table": "contrib.dnnl"}    the whole table of relay.op.contrib.dnnl
     {"dnnl": "rewrite_layer_norm"}                         a function of relay.op.contrib.dnnl
-    {"integration": "cublas", "opt_level": 3}              partition_for_cublas, TVM's of that name
+    {"integration": "cublas", "opt_level": 3}              TVM's partition_for_cublas
     {"integration": "bnns", "function": "preprocess"}      another function of the integration
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
-    {"equals": text}                                       nothing if it is that module
-    "drop_let_begins"                                      its mender of annotated let values
-    {"reads": text}                  an error unless TVM reads the very module in `text` (server.py)
+    {"equals": text}                                       an error unless it is this module
+    "drop_let_begins"                                      the function of `annotators.py`
+    {"reads": text}                  an error unless TVM reads this module from `text` (server.py)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .annotators import annotate, drop_let_begins
 from .registered import registered
 from .tables import register_targets, table
 
-# What TVM's DNNL integration takes one by one.
+# The operators that TVM's DNNL integration supports alone.
 DNNL_OPERATORS = (
     "nn.batch_norm", "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_transpose",
     "nn.conv3d_transpose", "nn.dense", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d",
@@ -43,7 +43,10 @@ Step = Any  # str or dict, see above
 
 
 def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
-    """The module that `step` makes of `mod`. Raises whatever the pass raises."""
+    """The module that `step` makes of `mod`.
+
+    Raises any error of the pass.
+    """
     if step == "drop_let_begins":
         return drop_let_begins(mod, relay)
     arguments = dict(step) if isinstance(step, dict) else {"pass": step}
@@ -65,7 +68,7 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return mod
     if "target" in arguments:
         target = arguments.pop("target")
-        if relay.__name__.startswith("byoc_lab"):  # it knows no targets
+        if relay.__name__.startswith("byoc_lab"):  # byoc_lab's pass has no targets
             return apply(arguments, mod, tvm, relay)
         with tvm.target.Target(target):
             return apply(arguments, mod, tvm, relay)
@@ -102,7 +105,7 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
 
 
 def transform_of(name: str, relay: Any) -> Any:
-    """The pass of that name, or None; byoc_lab keeps some for scripts of TVM alone."""
+    """The pass with this name, or None; byoc_lab has some only in compat."""
     found = getattr(relay.transform, name, None)
     if found is None and relay.__name__.startswith("byoc_lab"):
         return getattr(import_module("byoc_lab.compat.passes"), name, None)
@@ -110,7 +113,7 @@ def transform_of(name: str, relay: Any) -> Any:
 
 
 def _legalize_group_conv(mod: Any, relay: Any) -> Any:
-    """A function of operators, not of modules: put in place for one run of TVM's Legalize."""
+    """Legalize with a function of operators, not of modules, registered during one run."""
     if relay.__name__.startswith("byoc_lab"):
         return import_module("byoc_lab.backends.dnnl.legalize").LegalizeGroupConv()(mod)
     temporary = import_module("tvm.relay.testing.temp_op_attr").TempOpAttr
@@ -120,7 +123,7 @@ def _legalize_group_conv(mod: Any, relay: Any) -> Any:
 
 
 def _partition_for_dnnl(mod: Any, tvm: Any, relay: Any) -> Any:
-    """TVM keeps this with its tests: the steps are those of tests/python/contrib/test_dnnl.py."""
+    """The steps of tests/python/contrib/test_dnnl.py, where TVM defines this function."""
     _register_own_predicates(tvm, relay)
     try:
         if relay.__name__.startswith("byoc_lab"):
@@ -154,7 +157,7 @@ def _partition_with_tvm(mod: Any, tvm: Any, relay: Any) -> Any:
 
 
 def _register_own_predicates(tvm: Any, relay: Any) -> None:
-    """DNNL's own answers to AnnotateTarget, in place of those of `tables.py`."""
+    """Registers DNNL's own predicates for AnnotateTarget, in place of those in `tables.py`."""
     for name in tvm.ir.Op.list_op_names():
         tvm.ir.Op.get(name).reset_attr("target.dnnl")
     if relay.__name__.startswith("byoc_lab"):
@@ -171,7 +174,7 @@ def _contrib_dnnl(relay: Any) -> Any:
 
 
 def _contrib(relay: Any, name: str) -> Any:
-    if relay.__name__.startswith("byoc_lab"):  # for scripts of TVM alone
+    if relay.__name__.startswith("byoc_lab"):  # in compat only
         return import_module(f"byoc_lab.compat.integrations.{name}")
     return import_module(f"{relay.__name__}.op.contrib.{name}")
 

@@ -1,6 +1,6 @@
 """Pattern tables and target predicates, defined once and used on both sides of a comparison.
 
-Nothing here imports TVM or byoc_lab: a side passes in its own `tvm` and `dataflow_pattern`.
+The file imports neither TVM nor byoc_lab: a side passes its own `tvm` and `dataflow_pattern`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-# Which operators each target takes. "dnnl" is the list of TVM's DNNL integration, as far as
-# the cases need it; "A" and "B" share `add` so that the order of targets can be seen to matter.
+# The operators that each target supports. "dnnl" is the list of TVM's DNNL integration, as far as
+# the cases need it; "A" and "B" share `add`, so that the order of targets has an effect.
 TARGET_OPS: dict[str, tuple[str, ...]] = {
     "A": ("nn.relu", "abs", "add", "concatenate", "split", "zeros"),
     "B": ("exp", "multiply", "add"),
@@ -29,7 +29,7 @@ TARGET_OPS: dict[str, tuple[str, ...]] = {
 
 
 def register_targets(tvm: Any) -> None:
-    """Let each target of TARGET_OPS take its operators, whatever the arguments, and no others."""
+    """Registers each target of TARGET_OPS for exactly its operators, with any arguments."""
     Op = tvm.ir.Op
     ops = [Op.get(name) for name in Op.list_op_names()]
     for target, taken in TARGET_OPS.items():
@@ -43,7 +43,7 @@ def register_targets(tvm: Any) -> None:
 def table(name: str, dp: Any) -> list[tuple]:
     """The pattern table `name`, written with the dataflow pattern module `dp`.
 
-    `random.<seed>` is a table of overlapping patterns drawn from that seed.
+    `random.<seed>` is a table of overlapping patterns drawn from the seed.
     """
     if name.startswith("random."):
         return _random(dp, int(name.removeprefix("random.")))
@@ -51,7 +51,7 @@ def table(name: str, dp: Any) -> list[tuple]:
 
 
 def _dnnl(dp: Any) -> list[tuple]:
-    """TVM's DNNL entries for conv2d and dense with relu, in TVM's order: biased first."""
+    """TVM's DNNL entries for conv2d and dense with relu, in TVM's order: with a bias first."""
 
     def biased(op: str) -> Any:
         return dp.is_op("add")(plain(op), dp.wildcard())
@@ -73,7 +73,7 @@ def _dnnl(dp: Any) -> list[tuple]:
 
 
 def adds_a_bias(root: Any) -> bool:
-    """True when the sum below an optional relu adds one number for each channel of a conv2d."""
+    """Whether the sum before an optional relu adds one number per channel of a conv2d."""
     call = root.args[0] if root.op.name == "nn.relu" else root
     conv, other = call.args
     if getattr(getattr(conv, "op", None), "name", None) != "nn.conv2d":
@@ -85,26 +85,26 @@ def adds_a_bias(root: Any) -> bool:
 
 
 def _optional(dp: Any) -> list[tuple]:
-    """One entry with optional parts: conv2d, then maybe a constant added, then maybe relu."""
+    """One entry with optional parts: conv2d, optionally a constant added, optionally relu."""
     conv = dp.is_op("nn.conv2d")(dp.wildcard(), dp.is_constant())
     with_bias = conv.optional(lambda x: dp.is_op("add")(x, dp.is_constant()))
     return [("A.conv2d", with_bias.optional(lambda x: dp.is_op("nn.relu")(x)))]
 
 
 def _attributes(dp: Any) -> list[tuple]:
-    """Only 3x3 convolutions, told by their attributes."""
+    """Only 3x3 convolutions, recognized by their attributes."""
     conv = dp.is_op("nn.conv2d")(dp.wildcard(), dp.wildcard())
     return [("A.conv3x3", conv.has_attr({"kernel_size": [3, 3]}))]
 
 
 def _diamond(dp: Any) -> list[tuple]:
-    """exp and abs of one value, added: the same wildcard twice means the same value."""
+    """exp and abs of one value, added: a wildcard used twice matches one value."""
     value = dp.wildcard()
     return [("A.diamond", dp.is_op("add")(dp.is_op("exp")(value), dp.is_op("abs")(value)))]
 
 
 def _tagged(name: str) -> Any:
-    """Calls of zero to five arguments that carry the attribute match_key="my_library"."""
+    """Calls with zero to five arguments and the attribute match_key="my_library"."""
 
     def entries(dp: Any) -> list[tuple]:
         tag = {"match_key": "my_library"}
@@ -137,7 +137,7 @@ def _random(dp: Any, seed: int) -> list[tuple]:
         else:
             name, arity = draw.choice(RANDOM_OPS)
             made = dp.is_op(name)(*(operand(depth, seen) for _ in range(arity)))
-        if depth < 2 and draw.random() < 0.1:  # at the root TVM asks for the type of operators
+        if depth < 2 and draw.random() < 0.1:  # at the root TVM reads the type of operators
             made = made.has_dtype("float32")
         if draw.random() < 0.2:
             name = draw.choice(["nn.relu", "tanh", "abs"])

@@ -1,7 +1,7 @@
-"""byoc_lab beside a live TVM 0.16: one case, built and run on both sides, compared after each step.
+"""byoc_lab and a live TVM 0.16: one case, built and run on both sides, compared after each step.
 
-Where the golden files give each pass TVM's own input, here every pass gets what byoc_lab's pass
-before it made, and constants are compared by value whatever their size.
+In golden files each pass gets TVM's input; here every pass gets the result of byoc_lab's previous
+pass, and constants of any size are compared by value.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .goldens.plan import longest_runs, plan
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
-# Beside the runs of the golden files: values too large for a file.
+# In addition to the runs of the golden files: values too large for a file.
 WORKLOADS = [("networks.small_net_workload", ["InferType"]), ("networks.mobilenet_workload", [])]
-# And graphs that nobody thought of, taken apart for two targets.
+# Random graphs, partitioned for two targets.
 RANDOM = [
     (f"random_graphs.seed_{seed}", ["InferType", first, "MergeCompilerRegions", "PartitionGraph"])
     for seed in range(12)
     for first in (targets("A", "B"), targets("B", "A", include_non_call_ops=False))
 ]
 
-# The runs after which the oracle's module is its own, not TVM 0.16's.
+# Runs after which the oracle's module differs from TVM 0.16's.
 FORKED = [
     (entry.case, entry.steps)
     for entry in plan()
@@ -58,8 +58,10 @@ def _run_name(one: object) -> str:
 @pytest.mark.parametrize(
     "case_and_steps", [*longest_runs(plan()), *WORKLOADS, *RANDOM], ids=_run_name
 )
-def test_each_step_does_what_tvm_does(oracle: Oracle, case_and_steps: tuple[str, list]) -> None:
-    """Equal as built and after every step; where TVM fails, byoc_lab fails with its own error."""
+def test_each_step_gives_the_module_of_tvm(
+    oracle: Oracle, case_and_steps: tuple[str, list]
+) -> None:
+    """Equal as built and after every step; if TVM fails, byoc_lab raises its error."""
     case, wanted = case_and_steps
     if name := missing(wanted):
         pytest.skip(f"byoc_lab has no pass {name}")
@@ -72,7 +74,7 @@ def test_each_step_does_what_tvm_does(oracle: Oracle, case_and_steps: tuple[str,
 
 
 def _step(module: tvm.IRModule, so_far: list, result: StepResult) -> tvm.IRModule:
-    """byoc_lab's module after the last step of `so_far`, having compared it with the oracle's."""
+    """byoc_lab's module after the last step of `so_far`, compared with the oracle's before."""
     if result.error is not None:
         with pytest.raises(expected_error(result.error.message)):
             run(so_far[-1], module)
@@ -88,7 +90,7 @@ def _step(module: tvm.IRModule, so_far: list, result: StepResult) -> tvm.IRModul
 
 
 def _difference_as_built(module: tvm.IRModule, text: str) -> object:
-    """Where a case differs from TVM's; one that nobody can type is compared as it stands."""
+    """The difference of a case from TVM's; an ill-typed case is compared without types."""
     try:
         return difference(module, text)
     except TypeInferenceError:
@@ -106,8 +108,8 @@ def _difference_as_built(module: tvm.IRModule, text: str) -> object:
     ],
     ids=str,
 )
-def test_tvm_reads_what_byoc_lab_prints(oracle: Oracle, case: str, wanted: list) -> None:
-    """Printed with its metadata, read by TVM and printed again, the module is still the same."""
+def test_tvm_reads_the_text_that_byoc_lab_prints(oracle: Oracle, case: str, wanted: list) -> None:
+    """Printed with metadata, read by TVM and printed again, the module is unchanged."""
     module = cases.load(case, tvm, relay, np)
     for step in wanted:
         module = run(step, module)

@@ -1,4 +1,4 @@
-"""The comparison itself: it must tell modules apart, or every other test here proves nothing."""
+"""The comparison itself: it must detect differences, or other tests here would prove nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def @main(%x: Tensor[(2, 2), float32]) {
 """
 
 
-def test_names_do_not_count() -> None:
+def test_renamed_variables_are_not_a_difference() -> None:
     renamed = TEXT.replace("%x", "%other")
     assert difference(relay.parse(renamed), TEXT) is None
 
@@ -38,13 +38,13 @@ def test_structural_differences_are_found_with_the_reason(old: str, new: str, wh
     assert found is not None and why in found
 
 
-def test_a_rounding_does_not_count() -> None:
-    """Six digits of a scalar in a text; a kernel's roundings in an array."""
+def test_rounding_is_not_a_difference() -> None:
+    """Six digits of a scalar in a text; rounding of a kernel in an array."""
     assert difference(relay.parse(TEXT.replace("0.25f", "0.2500005f")), TEXT) is None
 
 
 def test_constants_without_metadata_are_compared_by_type() -> None:
-    """A text that has left its metadata out says nothing about values, but it does about shapes."""
+    """A text without metadata has the shapes of constants, but not their values."""
 
     def module(shape: tuple[int, ...]) -> tvm.IRModule:
         x = relay.var("x", shape=(2, 2))
@@ -62,8 +62,8 @@ def @main(%x: Tensor[(2, 2), float32]) -> Tensor[(2, 2), float32] {
     assert found is not None and "constants of different types" in found
 
 
-def test_registered_predicates_are_taken_back() -> None:
-    """The tests of other folders see the package's own predicates."""
+def test_registered_predicates_are_restored() -> None:
+    """Tests in other folders need the package's own predicates."""
     add = relay.op.get("add")
     before = add.get_attr("target.dnnl"), add.get_attr("target.A")
     with targets_registered():
@@ -71,11 +71,11 @@ def test_registered_predicates_are_taken_back() -> None:
     assert (add.get_attr("target.dnnl"), add.get_attr("target.A")) == before
 
 
-def test_missing_names_the_pass() -> None:
+def test_missing_pass_is_named() -> None:
     assert missing(["InferType", {"annotate": "vars"}, {"pass": "NoSuchPass"}]) == "NoSuchPass"
     assert missing(["InferType", {"sequential": ["FoldConstant"]}, "drop_let_begins"]) is None
 
 
-def test_an_unknown_failure_is_not_taken_for_a_known_one() -> None:
+def test_unknown_failure_raises_key_error() -> None:
     with pytest.raises(KeyError, match="Check failed: other"):
         expected_error("Check failed: other")

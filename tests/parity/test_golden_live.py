@@ -1,4 +1,4 @@
-"""The golden files are what the oracle writes today; needs a TVM 0.16 (`make oracle`)."""
+"""The golden files equal the oracle's results today; needs a TVM 0.16 (`make oracle`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ pytestmark = pytest.mark.oracle
 
 
 @pytest.mark.slow
-def test_golden_files_are_what_the_oracle_writes() -> None:
-    """The files of every tenth case of the plan have the oracle's text, and there are no others
-    than those of the plan. The oracle is pinned; writing the files anew compares them all, and the
-    tables of operators and graphs."""
+def test_golden_files_equal_the_oracle_s_results() -> None:
+    """For every tenth case of the plan, the files have the oracle's text; no other files exist.
+
+    The oracle is pinned; writing all files again compares them all, and the tables of operators and
+    graphs.
+    """
     oracle = Oracle.find()
     assert oracle is not None
     entries = plan()
@@ -40,13 +42,13 @@ def test_tables_are_what_the_oracle_writes(name: str, capsys: pytest.CaptureFixt
 
 
 def with_metadata(names: list[str]) -> list[str]:
-    """The names of the files that may be beside files of printed modules."""
+    """The names of the files with metadata that may exist beside files of printed modules."""
     return [name.replace(".relay", "_metadata.relay") for name in names]
 
 
 @pytest.mark.slow
-def test_a_crash_is_a_result_and_the_oracle_goes_on() -> None:
-    """An end on an end sends TVM into unbounded recursion; the next request is answered."""
+def test_crash_is_a_result_and_the_oracle_continues() -> None:
+    """An end of an end makes TVM recurse without limit; the next request still gets a result."""
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:
@@ -57,7 +59,7 @@ def test_a_crash_is_a_result_and_the_oracle_goes_on() -> None:
 
 
 @pytest.mark.slow
-def test_a_slow_answer_is_a_timeout_and_the_oracle_goes_on() -> None:
+def test_slow_request_is_a_timeout_and_the_oracle_continues() -> None:
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:
@@ -67,7 +69,7 @@ def test_a_slow_answer_is_a_timeout_and_the_oracle_goes_on() -> None:
 
 
 @pytest.mark.slow
-def test_an_exception_is_a_result() -> None:
+def test_exception_is_a_result() -> None:
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:

@@ -1,4 +1,4 @@
-"""JSON of nodes, both ways, between byoc_lab and a live TVM 0.16: sample calls, networks, ADTs."""
+"""JSON of nodes between byoc_lab and a live TVM 0.16, both directions: calls, networks, ADTs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .client import python_path
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
-# Reads each JSON of the file, and writes TVM's text without metadata and TVM's own JSON of it.
+# Reads each JSON in the file; writes TVM's text without metadata and TVM's own JSON.
 PROGRAM = """
 import json, sys, tvm
 from tvm import relay
@@ -58,7 +58,7 @@ def answers(tmp_path_factory: Any) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_tvm_reads_the_json_and_writes_it_again(name: str, answers: dict[str, Any]) -> None:
+def test_tvm_reads_the_json_and_byoc_lab_reads_tvm_s(name: str, answers: dict[str, Any]) -> None:
     mod = modules()[name]
     text, written = answers[name]
     assert written is not None, text

@@ -1,4 +1,4 @@
-"""Texts as TVM 0.16 prints them: the golden files of the printer."""
+"""Texts equal those that TVM 0.16 prints: the golden files of the printer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .goldens.files import GoldenFile, golden_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 
-# Passes that leave new nodes without types.
+# Passes that create nodes without types.
 UNTYPED_AFTER = ("ToANormalForm",)
 
 
 @pytest.mark.parametrize("path", golden_files("print"), ids=lambda path: path.stem)
-def test_text_is_printed_as_tvm_prints_it(path: Path) -> None:
-    """The program token for token; the metadata as far as reading it back gives the same module.
+def test_text_equals_that_of_tvm(path: Path) -> None:
+    """The program is equal token for token; the metadata, parsed again, gives the same module.
 
     (TVM's metadata also lists the types of the constants, which their arrays have anyway.)
     """
@@ -38,7 +38,10 @@ def test_text_is_printed_as_tvm_prints_it(path: Path) -> None:
 
 
 def _printable(golden: GoldenFile) -> tvm.IRModule:
-    """The module of a printer's file. A text gets its types when read, so the untyped are built."""
+    """The module of a printer's file.
+
+    Parsing infers types, so modules without types are built instead.
+    """
     if golden.before and golden.before[-1] not in UNTYPED_AFTER:
         return relay.parse(golden.text_before)
     module = cases.load(golden.case, tvm, relay, np)

@@ -1,8 +1,8 @@
-"""Thousands of random modules through a live TVM 0.16 and through byoc_lab: the same results.
+"""Thousands of random modules in a live TVM 0.16 and in byoc_lab: equal results.
 
-Modules are sent as text, so reading and printing are compared on the way. Where TVM refuses or
-dies, byoc_lab has to refuse as well. Tuples stay out of the pipelines that annotate: the oracle
-gives them targets of its own (see `fork.py`).
+Modules are sent as text, so reading and printing are compared too. If TVM refuses or crashes,
+byoc_lab has to refuse as well. Pipelines that annotate get no tuples: the oracle gives them other
+targets (see `fork.py`).
 """
 
 from __future__ import annotations
@@ -92,14 +92,16 @@ THOROUGH = settings(
 @pytest.mark.parametrize("name", PIPELINES)
 @THOROUGH
 @given(mod=strategies.modules())
-def test_passes_do_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
+def test_passes_give_the_modules_of_tvm(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
     _compare(oracle, mod, PIPELINES[name])
 
 
 @THOROUGH
 @given(mod=strategies.modules(closures=False))
-def test_composites_are_made_and_undone_as_by_tvm(oracle: Oracle, mod: tvm.IRModule) -> None:
-    """Without other closures, on which TVM's DefuseOps leaves null pointers behind."""
+def test_merge_composite_and_defuse_ops_give_the_modules_of_tvm(
+    oracle: Oracle, mod: tvm.IRModule
+) -> None:
+    """Without other closures, for which TVM's DefuseOps leaves null pointers."""
     _compare(oracle, mod, [*COMPOSITES, "DefuseOps"])
 
 
@@ -114,14 +116,16 @@ def test_overlapping_patterns_are_merged_as_by_tvm(
 @pytest.mark.parametrize("name", ANNOTATING)
 @THOROUGH
 @given(mod=strategies.modules(tuples=False))
-def test_annotating_does_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
+def test_annotate_target_gives_the_modules_of_tvm(
+    oracle: Oracle, name: str, mod: tvm.IRModule
+) -> None:
     _compare(oracle, mod, ANNOTATING[name])
 
 
 @pytest.mark.parametrize("layouts", ({"nn.conv2d": ["NCHW", "default"]}, TO_LAST), ids=str)
 @THOROUGH
 @given(mod=image_strategies.modules())
-def test_layouts_are_converted_as_by_tvm(
+def test_convert_layout_gives_the_modules_of_tvm(
     oracle: Oracle, layouts: dict[str, list[str]], mod: tvm.IRModule
 ) -> None:
     _compare(oracle, mod, ["InferType", {"pass": "ConvertLayout", "desired_layouts": layouts}])
@@ -129,7 +133,7 @@ def test_layouts_are_converted_as_by_tvm(
 
 @st.composite
 def annotated(draw: st.DrawFn) -> tvm.IRModule:
-    """A module with random begins and ends on some of its edges, most of them malformed."""
+    """A module with random begins and ends on some edges, most of them malformed."""
     mod = draw(strategies.modules(tuples=False, lets=False))
     marks = draw(st.lists(st.sampled_from(["", "", "", "begin", "end"]), min_size=12, max_size=40))
     compilers = draw(st.lists(st.sampled_from("AAB"), min_size=7, max_size=7))
@@ -158,7 +162,7 @@ def annotated(draw: st.DrawFn) -> tvm.IRModule:
 
 @settings(THOROUGH, max_examples=some(200))
 @given(mod=annotated())
-def test_malformed_annotations_are_refused_where_tvm_refuses(
+def test_malformed_annotations_are_refused_if_tvm_refuses(
     oracle: Oracle, mod: tvm.IRModule
 ) -> None:
     _compare(oracle, mod, ["InferType", "PartitionGraph"])

@@ -1,7 +1,7 @@
-"""Random modules of everything a text can hold, between byoc_lab and a live TVM 0.16.
+"""Random modules with every feature of the text format, between byoc_lab and a live TVM 0.16.
 
-TVM gets each module twice: as JSON (`recipe.py`) and as the text that byoc_lab prints. It must
-read the very module in the text; and what it prints itself, byoc_lab must read as that module.
+TVM gets each module twice: as JSON (`recipe.py`) and as the text that byoc_lab prints. It must read
+exactly this module from the text; and byoc_lab must read this module from TVM's text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def oracle() -> Iterator[Oracle]:
 
 @THOROUGH
 @given(mod=rich.modules(of=rich.READ_BY_TVM))
-def test_tvm_reads_the_very_module_in_our_text(oracle: Oracle, mod: relay.IRModule) -> None:
+def test_tvm_reads_exactly_the_module_in_byoc_lab_s_text(
+    oracle: Oracle, mod: relay.IRModule
+) -> None:
     built, read = oracle.run(recipe_of(mod), [{"reads": mod.astext(for_tvm=True)}])
     assert built.error is None, built.error
     assert read.error is None, read.error.message
@@ -43,13 +45,15 @@ def test_tvm_reads_the_very_module_in_our_text(oracle: Oracle, mod: relay.IRModu
 
 @THOROUGH
 @given(mod=rich.modules(of=rich.PRINTED_BY_TVM))
-def test_we_read_the_very_module_in_the_text_of_tvm(oracle: Oracle, mod: relay.IRModule) -> None:
+def test_byoc_lab_reads_exactly_the_module_in_tvm_s_text(
+    oracle: Oracle, mod: relay.IRModule
+) -> None:
     (built,) = oracle.run(recipe_of(mod), [])
     note(built.text)
     try:
         read = relay.parse(built.text)
     except ParseError:
-        # TVM writes a value that two scopes share into one of them, be it the later one.
+        # TVM prints a value that two scopes share in one of them, which may be the later one.
         _, own = oracle.run(recipe_of(mod), [{"reads": built.text}])
         assert own.error is not None, "TVM reads it"
     else:

@@ -1,8 +1,8 @@
-"""Write the golden files from the oracle: `python -m tests.parity.write_golden [NAME...]`.
+"""Writes the golden files from the oracle: `python -m tests.parity.write_golden [NAME...]`.
 
 A NAME is a golden file, as FuseOps/chain.relay, or a folder of them, as FuseOps; without names
 every file is written. `--check` writes nothing and lists the files that would change. The result
-depends on nothing but the cases, the plan and TVM.
+depends only on the cases, the plan and TVM.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .fork import TUPLE_TARGETS
 from .goldens.files import GoldenFile, all_golden_files, golden_name, golden_path
 from .goldens.plan import Golden, longest_runs, plan
 
-# Constants are written out up to this many bytes a module; beyond, their types alone.
+# Constants are written up to this many bytes per module; for larger ones only types are.
 CONSTANTS_UP_TO = 16_384
 HIDDEN = re.compile(r"meta\[(relay\.Constant|tir\.\w+)\]")
 
@@ -44,15 +44,15 @@ Results = dict[tuple[str, str], StepResult]
 
 
 def is_named(path: str, names: Collection[str]) -> bool:
-    """Whether a golden file is among these files and folders; all are when there are none."""
+    """Whether a golden file is among these files and folders; without names, every file is."""
     return not names or any(path == name or path.startswith(f"{name}/") for name in names)
 
 
 def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """(name, text) of every golden file named, as the oracle has it today.
+    """(name, text) of every named golden file, from the oracle.
 
-    Raises ValueError when a step before the pass fails, or when `fork.py` names a difference
-    that is none.
+    Raises ValueError if a step before the pass fails, or if `fork.py` lists a difference that does
+    not exist.
     """
     entries = [entry for entry in plan() if is_named(entry.path, names)]
     results = _run(oracle, entries)
@@ -65,7 +65,8 @@ def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tupl
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:
-    """The result of every list of steps an entry needs; a run also answers all its beginnings."""
+    """The results of all lists of steps that the entries need; one run also gives the results of
+    its prefixes."""
     runs = [*longest_runs(entries), *((case, []) for case in TUPLE_TARGETS.values())]
     results: Results = {}
     for case, steps in runs:
@@ -104,7 +105,7 @@ def _golden(results: Results, entry: Golden) -> GoldenFile:
 
 
 def _printed(results: Results, entry: Golden) -> Iterator[tuple[str, str]]:
-    """The bare text and, where metadata adds something, the full one."""
+    """The text without metadata and, if it differs, the text with metadata."""
     result = _sound(results, entry)
     texts = {"": result.bare}
     if result.full is not None and result.full != result.bare:
@@ -115,7 +116,10 @@ def _printed(results: Results, entry: Golden) -> Iterator[tuple[str, str]]:
 
 
 def _sound(results: Results, entry: Golden) -> StepResult:
-    """The module that the steps before the pass make. Raises ValueError when one of them fails."""
+    """The module after the steps before the pass.
+
+    Raises ValueError if one of them fails.
+    """
     result = results.get(_key(entry.case, entry.before))
     if result is None or result.error is not None:
         raise ValueError(f"{entry.path}: the steps before the pass fail: {result}")
@@ -123,12 +127,13 @@ def _sound(results: Results, entry: Golden) -> StepResult:
 
 
 def _tells_more(result: StepResult) -> bool:
-    """Whether the text without metadata hides constants, or lengths."""
+    """Whether the text without metadata omits constants, or sizes."""
     return result.bare is not None and HIDDEN.search(result.bare) is not None
 
 
 def _about(case: str) -> str:
-    """What a case shows: the title of a text, the docstring of a builder or of its module."""
+    """The description of a case: the title of a text, or the docstring of a builder or its
+    module."""
     if "/" in case:
         text = (cases.HERE / f"{case}.relay").read_text(encoding="utf-8")
         title = next(line for line in text.split("\n") if line.startswith("// title: "))
@@ -137,7 +142,7 @@ def _about(case: str) -> str:
     module, _, function = case.partition(".")
     tree = ast.parse((cases.HERE / f"{module}.py").read_text(encoding="utf-8"))
     builders = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    # A case that another function makes has no words of its own.
+    # A case made by another function has no docstring.
     builder = next((node for node in builders if node.name == function), None)
     described = ast.get_docstring(builder) if builder is not None else None
     if described is None:

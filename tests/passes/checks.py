@@ -1,4 +1,4 @@
-"""What the tests of passes check: events that are enough, and values that stay."""
+"""Checks for tests of passes: events cover the changes, and values stay."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from byoc_lab.run.reference import evaluate
 
 
 def replayed(mod: IRModule, run: Pass) -> IRModule:
-    """What `run` makes of a module, after a check that replaying its events makes the same."""
+    """The result of `run` on a module, after checking that replaying its events gives the same
+    result."""
     with PassContext(opt_level=4):
         trace = byoc_lab.trace(mod, [run])
     if trace.error is not None:
         raise trace.error
-    for stage in trace:  # passes that are required run first
+    for stage in trace:  # required passes run first
         assert stage.after is not None
         again = infer_module(stage.state_after(len(stage.events)))
         assert_structural_equal(again, stage.after)
@@ -26,7 +27,7 @@ def replayed(mod: IRModule, run: Pass) -> IRModule:
 
 
 def random_inputs(mod: IRModule, low: float = -1, high: float = 1) -> dict[str, np.ndarray]:
-    """Values between `low` and `high` for the parameters of @main, the same in every run."""
+    """Values between `low` and `high` for the parameters of @main, equal in every run."""
     random = np.random.default_rng(0)
     types = {p.name_hint: p.checked_type for p in mod["main"].params}
     return {
@@ -35,7 +36,7 @@ def random_inputs(mod: IRModule, low: float = -1, high: float = 1) -> dict[str, 
 
 
 def values(mod: IRModule, inputs: dict[str, np.ndarray], dtype: str | None) -> list[np.ndarray]:
-    """The results of @main, computed by NumPy; dtype: what floats are computed in."""
+    """The results of @main, computed by NumPy; dtype: the dtype in which floats are computed."""
     found = evaluate(mod, inputs, dtype=dtype).value
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
@@ -48,7 +49,7 @@ def assert_same_values(
     atol: float = 0,
     dtype: str | None = None,
 ) -> None:
-    """Raises AssertionError where two modules compute different values or dtypes."""
+    """Raises AssertionError if two modules compute different values or dtypes."""
     pairs = zip(values(after, inputs, dtype), values(before, inputs, dtype), strict=True)
     for found, wanted in pairs:
         assert found.dtype == wanted.dtype

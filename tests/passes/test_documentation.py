@@ -1,4 +1,4 @@
-"""`help(SomePass)` says what the pass does."""
+"""The documentation of every pass (`help(SomePass)`) describes what it does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_a_pass_says_what_it_does(cls: type[Pass]) -> None:
+def test_documentation_of_a_pass_has_a_summary(cls: type[Pass]) -> None:
     page = cls.__dict__.get("__doc__") or ""
     summary = page.strip().split("\n\n")[0]
     assert summary.endswith("."), "the first paragraph is a sentence"

@@ -1,4 +1,4 @@
-"""Python's garbage collector is left as it is found, and has nothing to do after a pass."""
+"""Passes leave Python's garbage collector enabled, and leave no reference cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byoc_lab.transform import MergeComposite, module_pass
 
 @pytest.fixture
 def no_collection() -> Iterator[None]:
-    """Nothing is collected but by the test itself."""
+    """Disables automatic collection during a test."""
     gc.collect()
     gc.disable()
     yield
@@ -40,8 +40,8 @@ WORK: dict[str, Callable[[relay.IRModule], Any]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_the_collector_stays_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the process's: other threads rely on it meanwhile."""
+def test_collector_stays_enabled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It belongs to the process: other threads rely on it."""
 
     def refuse() -> None:
         raise AssertionError("switched for the whole process")
@@ -52,7 +52,7 @@ def test_the_collector_stays_on(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     WORK[name](mod)
 
 
-def test_the_collector_runs_while_a_pass_does() -> None:
+def test_collector_runs_during_a_pass() -> None:
     found = []
 
     @module_pass(opt_level=0)
@@ -64,8 +64,8 @@ def test_the_collector_runs_while_a_pass_does() -> None:
     assert found == [True]
 
 
-def test_inference_leaves_no_cycles(no_collection: None) -> None:
-    """What waited for the type of a parameter is let go with the inference."""
+def test_type_inference_leaves_no_cycles(no_collection: None) -> None:
+    """Constraints on the type of a parameter are freed with the inference."""
     x, y, f = relay.var("x"), relay.var("y", shape=(2,)), relay.var("f")
     body = relay.add(x, relay.const([1.0, 2.0]))
     kept = weakref.ref(body)

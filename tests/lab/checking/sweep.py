@@ -1,8 +1,10 @@
 """Searches for false alarms: random modules with special values, on DNNL and on LLVM.
 
-python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm] prints each module that is
-reported as wrong, and the smallest such module derived from it. With ONEDNN_MAX_CPU_ISA=SSE41, AVX
-or AVX2 in the environment, oneDNN runs the code for lesser processors.
+    python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm]
+
+prints each module that is reported as wrong, and the smallest such module derived from it. With
+ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the environment, oneDNN runs the code for lesser
+processors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """`make mutants`: every mutant of the corpus and of random modules, here and in a real TVM 0.16.
 
-python -m tests.lab.linting.sweep [--random N] [--seed N] [--no-oracle] exits with status 1 if the
-linter misses a mutant with a fault, or has a finding in a valid module. The oracle checks the
-mutants without a fault here; if it is not installed, the sweep says so and continues.
+    python -m tests.lab.linting.sweep [--random N] [--seed N] [--no-oracle]
+
+exits with status 1 if the linter misses a mutant with a fault, or has a finding in a valid module.
+The oracle checks the mutants without a fault here; if it is not installed, the sweep says so and
+continues.
 """
 
 from __future__ import annotations

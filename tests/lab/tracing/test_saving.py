@@ -1,5 +1,5 @@
-"""Saved traces: everything comes back, without running or unpickling anything; other files are
-refused."""
+"""Saved traces: loading restores everything, and neither runs nor unpickles code; other files
+are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _again(trace: Trace, path: Path, constants: bool = True) -> Trace:
 
 
 def _check_same(made: Trace, trace: Trace) -> None:
-    """All that a trace has, its values included."""
+    """Compares every member of two traces, including constants."""
     assert (made.title, len(made)) == (trace.title, len(trace))
     assert str(made) == str(trace) and repr(made) == repr(trace)
     for stage, old in zip(made, trace, strict=True):
@@ -85,7 +85,7 @@ def _check_provenance(made: Trace, trace: Trace) -> None:
 @pytest.mark.parametrize("name", ["all", "Inline", "undone", "normal forms", "extern"])
 @settings(max_examples=some(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mod=strategies.modules())
-def test_random_traces_come_back(tmp_path: Path, name: str, mod: IRModule) -> None:
+def test_random_traces_are_restored(tmp_path: Path, name: str, mod: IRModule) -> None:
     trace = byoc_lab.trace(mod, ALL[name], opt_level=4)
     made = _again(trace, tmp_path / "trace")
     _check_same(made, trace)
@@ -101,7 +101,7 @@ def test_trace_of_lets_and_fusion_is_saved_and_loaded(tmp_path: Path) -> None:
     _check_same(_again(trace, tmp_path / "trace"), trace)
 
 
-def test_mobilenet_without_constants_is_small(tmp_path: Path) -> None:
+def test_mobilenet_saved_without_constants_is_small(tmp_path: Path) -> None:
     trace = byoc_lab.trace(mobilenet.module(64), "dnnl")
     path = tmp_path / "mobilenet"
     made = _again(trace, path, constants=False)
@@ -120,7 +120,7 @@ def test_mobilenet_without_constants_is_small(tmp_path: Path) -> None:
     assert made.history(conv).regions == ("tvmgen_default_dnnl_main_0",)
 
 
-def test_constants_come_back_bit_for_bit(tmp_path: Path) -> None:
+def test_constants_are_restored_bit_for_bit(tmp_path: Path) -> None:
     values = [
         np.array([np.nan, -0.0, np.inf, 1e-45], "float32"),
         np.arange(6, dtype="int8").reshape(2, 3),
@@ -136,7 +136,7 @@ def test_constants_come_back_bit_for_bit(tmp_path: Path) -> None:
     assert [a.tobytes() for a in found] == [b.tobytes() for b in values]
 
 
-def test_a_deep_chain_comes_back(tmp_path: Path) -> None:
+def test_trace_of_a_deep_chain_is_restored(tmp_path: Path) -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     for _ in range(5_000):
         x = relay.nn.relu(x)
@@ -145,8 +145,8 @@ def test_a_deep_chain_comes_back(tmp_path: Path) -> None:
     assert structural_equal(made.result, trace.result)
 
 
-def test_calls_of_every_operator_come_back(tmp_path: Path) -> None:
-    """Their attributes and types, in one module; in several lines of the table."""
+def test_calls_of_every_operator_are_restored(tmp_path: Path) -> None:
+    """With their attributes and types, in one module that takes several lines of the table."""
     mod = IRModule({f"f{n}": sample.function() for n, sample in enumerate(SAMPLES)})
     trace = byoc_lab.trace(mod, ["InferType"])
     made = _again(trace, tmp_path / "trace")
@@ -156,8 +156,8 @@ def test_calls_of_every_operator_come_back(tmp_path: Path) -> None:
         assert str(a._checked_type) == str(b._checked_type)
 
 
-def test_places_in_texts_come_back(tmp_path: Path) -> None:
-    """One place, an imported node's, no place, and those of several nodes that became one."""
+def test_source_locations_are_restored(tmp_path: Path) -> None:
+    """One location, the name of an imported node, none, and the locations of merged nodes."""
     first, second = relay.Span("a.py", 3, 3, 1, 9), relay.Span("conv_1", 0, 0, 0, 0)
     x = relay.var("x", shape=(2, 2), span=second)
     op = relay.op.get("nn.relu")
@@ -170,7 +170,7 @@ def test_places_in_texts_come_back(tmp_path: Path) -> None:
     assert set(found) == {None, first, SequentialSpan([first, second])}
 
 
-def test_errors_come_back(tmp_path: Path) -> None:
+def test_errors_are_restored(tmp_path: Path) -> None:
     mod = relay.parse(f'#[version = "0.0.5"]\n{NEVER_CLOSED}')
     trace = byoc_lab.trace(mod, ["InferType", "PartitionGraph"])
     made = _again(trace, tmp_path / "trace")
@@ -202,7 +202,7 @@ def test_errors_come_back(tmp_path: Path) -> None:
         made[0].state_after(1)
 
 
-def test_skipped_passes_come_back(tmp_path: Path) -> None:
+def test_skipped_passes_are_restored(tmp_path: Path) -> None:
     with PassContext(opt_level=2):
         trace = byoc_lab.trace(mobilenet.module(32), "dnnl")
     made = _again(trace, tmp_path / "trace", constants=False)
@@ -212,8 +212,9 @@ def test_skipped_passes_come_back(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
-    """A network with a match, annotated inside and outside of it: with an error, notes, spans."""
+def test_file_of_format_version_1_is_read(tmp_path: Path) -> None:
+    """A network with a composite, annotated inside and outside it, with an error, notes and
+    spans."""
     trace = byoc_lab.load_trace(Path(__file__).parent / "golden" / "version_1.trace")
     assert [len(s.events) for s in trace] == [0, 0, 0, 0, 0, 0, 1, 9, 0, 6]
     assert [str(note) for note in trace["AnnotateTarget"].notes] == [
@@ -228,7 +229,7 @@ def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
     _check_same(_again(trace, tmp_path / "version 2"), trace)
 
 
-def test_a_node_of_many_stages_is_written_once(tmp_path: Path) -> None:
+def test_node_of_many_stages_is_written_once(tmp_path: Path) -> None:
     def nodes(passes: int) -> int:
         mod = IRModule.from_expr(relay.nn.relu(relay.exp(relay.var("x", shape=(2, 2)))))
         path = byoc_lab.trace(mod, ["InferType"] * passes).save(tmp_path / "trace")
@@ -239,7 +240,7 @@ def test_a_node_of_many_stages_is_written_once(tmp_path: Path) -> None:
     assert nodes(1) == nodes(5)
 
 
-# Files that are refused
+# Refused files
 
 
 @pytest.fixture
@@ -285,8 +286,8 @@ def test_file_that_is_not_a_saved_trace_is_refused(tmp_path: Path) -> None:
 @settings(max_examples=some(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_are_refused(saved: Path, tmp_path: Path, data: st.DataObject) -> None:
-    """Any bytes replaced or cut off: refused, or the trace is as it was (a byte of a header that
-    nobody reads)."""
+    """Any bytes replaced or truncated: the file is refused, or the trace is unchanged (the
+    changed byte of a header is unused)."""
     content = bytearray(saved.read_bytes())
     if data.draw(st.booleans()):
         content = content[: data.draw(st.integers(0, len(content) - 1))]
@@ -315,12 +316,12 @@ def test_damaged_files_are_refused(saved: Path, tmp_path: Path, data: st.DataObj
         {"rounds": [{"function": "main", "root": -1, "made": [], "copies": []}]},
     ],
 )
-def test_contradictions_are_refused(saved: Path, changes: dict[str, Any]) -> None:
+def test_contradictory_files_are_refused(saved: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(TraceFileError, match="is damaged"):
         byoc_lab.load_trace(_changed(saved, **changes))
 
 
-def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_unpickles_nothing(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **options: Any) -> Any:
         raise AssertionError("loading a trace unpickled something")
 
@@ -329,16 +330,16 @@ def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(byoc_lab.load_trace(saved)) == 2
 
 
-def test_a_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
+def test_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
     page = byoc_lab.load_trace(saved).save_html(tmp_path / "trace.html")
     assert "FoldConstant" in page.read_text()
 
 
 @pytest.mark.slow
-def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
+def test_file_that_unpacks_to_too_many_bytes_is_refused_before_unpacking(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     start = {"format": "byoc_lab.trace", "version": 2, "arrays": []}
-    for name in ("trace.json", "arrays.bin", "nodes.jsonl"):  # in the order of reading
+    for name in ("trace.json", "arrays.bin", "nodes.jsonl"):  # in the order in which they are read
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             if name != "trace.json":
                 archive.writestr("trace.json", json.dumps(start))
@@ -352,7 +353,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path)
             byoc_lab.load_trace(path)
 
 
-def test_the_limit_can_be_given(saved: Path) -> None:
+def test_limit_of_bytes_can_be_given(saved: Path) -> None:
     with pytest.raises(
         TraceFileError, match=r"more than 100; .* load_trace\(path, max_bytes=\d+\)"
     ):

@@ -1,4 +1,4 @@
-"""Recording a pipeline: stages, events, failures."""
+"""`trace`: stages, groups, levels, events, failures and invalid arguments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_stage_is_recorded() -> None:
     assert structural_equal(trace.result, SimplifyInference()(mod))
 
 
-def test_rewrites_are_events_with_reasons() -> None:
+def test_rewrites_are_recorded_as_events_with_reasons() -> None:
     trace = byoc_lab.trace(_module(), ["SimplifyInference"])
     (event,) = trace[0].events
     assert event.rule == "batch_norm"
@@ -69,7 +69,7 @@ def test_rewrites_are_events_with_reasons() -> None:
     assert event.after.op.name == "add"
 
 
-def test_sequences_are_opened_and_their_levels_respected() -> None:
+def test_sequences_are_expanded_with_their_levels() -> None:
     mod = SimplifyInference()(_module())
     with PassContext(opt_level=2):
         trace = byoc_lab.trace(mod, Sequential([FoldScaleAxis()]))
@@ -83,8 +83,9 @@ def test_sequences_are_opened_and_their_levels_respected() -> None:
     assert byoc_lab.trace(mod, FoldScaleAxis(), opt_level=3)[0].changed
 
 
-def test_a_pipeline_runs_at_its_own_level() -> None:
-    """Those of back ends at 3, as partition_for_dnnl does; a Sequential at TVM's 2."""
+def test_named_pipeline_runs_at_its_own_level() -> None:
+    """Pipelines of back ends run at level 3, as partition_for_dnnl does; a Sequential at TVM's
+    level 2."""
     mod = _module()
     trace = byoc_lab.trace(mod, "dnnl")
     assert not any(s.skipped for s in trace)
@@ -98,7 +99,7 @@ def test_a_pipeline_runs_at_its_own_level() -> None:
     assert byoc_lab.trace(mod, "test of a level")[0].skipped
 
 
-def test_a_pass_that_is_skipped_by_its_level_is_a_finding() -> None:
+def test_skipped_pass_is_a_finding() -> None:
     with PassContext(opt_level=2, disabled_pass=["FoldConstant"]):
         trace = byoc_lab.trace(_module(), "dnnl")
     assert trace["FoldConstant"].skipped == "it is disabled"
@@ -112,7 +113,7 @@ def test_a_pass_that_is_skipped_by_its_level_is_a_finding() -> None:
     assert byoc_lab.trace(_module(), "dnnl").findings == []
 
 
-def test_a_pass_that_raises_ends_the_trace_and_loses_nothing() -> None:
+def test_pass_that_raises_ends_the_trace_and_earlier_stages_stay() -> None:
     trace = byoc_lab.trace(_module(NEVER_CLOSED), [InferType(), PartitionGraph(), FoldConstant()])
     assert [s.name for s in trace] == ["InferType", "PartitionGraph"]
     last = trace[-1]
@@ -135,7 +136,7 @@ def test_any_exception_of_a_pass_is_kept() -> None:
     assert isinstance(trace.error, ZeroDivisionError)
 
 
-def test_a_pass_must_give_a_module() -> None:
+def test_pass_that_returns_no_module_ends_the_trace() -> None:
     @module_pass(opt_level=0)
     def forgetful(mod: IRModule, ctx: PassContext) -> None:
         return None
@@ -159,7 +160,7 @@ def test_a_pass_must_give_a_module() -> None:
         (IRModule(), [], PassError, "has no passes"),
     ],
 )
-def test_bad_arguments_are_named(
+def test_invalid_arguments_are_named_in_the_error(
     mod: IRModule, pipeline: object, error: type[ByocLabError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -168,8 +169,8 @@ def test_bad_arguments_are_named(
 
 @settings(max_examples=some(25))
 @given(mod=strategies.modules())
-def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
-    """Each node that a fold replaces is a node of the stage's input, and is replaced once."""
+def test_events_refer_to_nodes_of_the_input(mod: IRModule) -> None:
+    """Each node that folding replaces is a node of the stage's input, and is replaced once."""
     (stage,) = byoc_lab.trace(mod, [FoldConstant()])
     nodes = {n for f in mod.functions.values() for n in relay.ir.visit.post_order(f)}
     replaced = [e.before for e in stage.events]
@@ -178,8 +179,8 @@ def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
     assert bool(stage.events) == stage.changed
 
 
-def test_a_pass_can_be_watched_rewrite_by_rewrite() -> None:
-    """MergeComposite, match by match; each state is the module after one match."""
+def test_states_between_the_rewrites_of_a_pass_can_be_computed() -> None:
+    """For MergeComposite, each state is the module after one more match."""
     stage = byoc_lab.trace(_module(), ["SimplifyInference"])[0]
     assert structural_equal(stage.state_after(0), stage.before)
     after = InferType()(stage.state_after(len(stage.events)))
@@ -188,11 +189,11 @@ def test_a_pass_can_be_watched_rewrite_by_rewrite() -> None:
         stage.state_after(2)
 
 
-# A trace runs what runs without it
+# A trace runs the same passes as the pipeline without it
 
 
 class _Hears(PassInstrument):
-    """Records the names of passes that run, and declines the passes of some names."""
+    """Records the names of passes that run, and declines the given passes."""
 
     def __init__(self, declined: Collection[str] = ()):
         self.passes: list[str] = []
@@ -254,7 +255,7 @@ PIPELINES: st.SearchStrategy[Pass] = st.recursive(
     disabled=st.lists(NAMES, max_size=2),
     declined=st.lists(NAMES, max_size=1),
 )
-def test_a_trace_runs_what_the_pipeline_runs(
+def test_trace_runs_the_same_passes_as_the_pipeline(
     mod: IRModule,
     pipeline: Pass,
     level: int,
@@ -277,17 +278,17 @@ def test_a_trace_runs_what_the_pipeline_runs(
         before = stage.after
 
 
-def test_passes_that_members_require_run_and_are_stages() -> None:
+def test_passes_required_by_a_sequence_s_members_run_and_are_stages() -> None:
     @module_pass(opt_level=0, required=["SimplifyInference", "InferType"])
     def last(mod: IRModule, ctx: PassContext) -> IRModule:
         return mod
 
     trace = byoc_lab.trace(_module(), [last])
-    assert [s.name for s in trace] == ["SimplifyInference", "last"]  # typed modules stay
+    assert [s.name for s in trace] == ["SimplifyInference", "last"]  # typed modules stay typed
     assert structural_equal(trace.result, SimplifyInference()(_module()))
 
 
-def test_a_nested_sequence_has_a_level_and_a_name_of_its_own() -> None:
+def test_nested_sequence_is_skipped_by_its_own_level_or_name() -> None:
     inner = Sequential([FoldConstant()], opt_level=4, name="inner")
     (stage,) = byoc_lab.trace(_module(), [inner])
     assert (stage.name, stage.skipped) == (
@@ -300,7 +301,7 @@ def test_a_nested_sequence_has_a_level_and_a_name_of_its_own() -> None:
     assert (stage.name, stage.skipped) == ("inner", "it is disabled")
 
 
-def test_instruments_listen_on_when_a_level_is_given() -> None:
+def test_instruments_stay_active_with_a_given_level() -> None:
     hears = _Hears(declined=["FoldConstant"])
     with PassContext(1, instruments=[hears]):
         trace = byoc_lab.trace(
@@ -311,7 +312,7 @@ def test_instruments_listen_on_when_a_level_is_given() -> None:
     assert hears.contexts == 1
 
 
-def test_a_sequence_inside_a_pass_is_part_of_its_stage() -> None:
+def test_sequence_inside_a_pass_is_part_of_its_stage() -> None:
     @module_pass(opt_level=0)
     def several(mod: IRModule, ctx: PassContext) -> IRModule:
         return Sequential([InferType(), SimplifyInference()])(mod)
@@ -321,7 +322,7 @@ def test_a_sequence_inside_a_pass_is_part_of_its_stage() -> None:
     assert [e.rule for e in trace[0].events] == ["batch_norm"]
 
 
-def test_a_change_by_a_sequence_itself_is_a_stage() -> None:
+def test_change_by_a_sequence_itself_is_a_stage() -> None:
     class Twice(Sequential):
         def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
             return SimplifyInference()(super().run(mod, ctx)).copy()
@@ -332,7 +333,7 @@ def test_a_change_by_a_sequence_itself_is_a_stage() -> None:
     assert structural_equal(trace.result, SimplifyInference()(mod))
 
 
-def test_an_instrument_that_raises_ends_the_trace() -> None:
+def test_instrument_that_raises_ends_the_trace() -> None:
     class Stops(PassInstrument):
         def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
             if info.name == "FoldConstant":
@@ -353,13 +354,13 @@ def test_era_is_applied_to_a_named_pipeline_or_refused() -> None:
     pipeline = ["InferType", relay.transform.AnnotateTarget("dnnl"), "PartitionGraph"]
     today, then = byoc_lab.trace(mod, pipeline), byoc_lab.trace(mod, pipeline, era="2020-01")
     assert len(today.result.functions) == 2
-    assert len(then.result.functions) == 1  # closures stood in @main
+    assert len(then.result.functions) == 1  # closures remain in @main
     assert len(byoc_lab.trace(mod, "dnnl", "2020-01").result.functions) == 1
     with pytest.raises(PassError, match="'partition_for_dnnl' has no variant for an era"):
         byoc_lab.trace(mod, "partition_for_dnnl", "2020-01")
 
 
-def test_a_function_is_a_pipeline() -> None:
+def test_function_can_be_the_pipeline() -> None:
     def own(mod: IRModule) -> IRModule:
         return partition(mod, "dnnl")
 
@@ -371,7 +372,7 @@ def test_a_function_is_a_pipeline() -> None:
     assert "no difference found" in str(byoc_lab.bisect(_module(), own))
 
 
-# Names and arguments that are not known
+# Unknown names and arguments
 
 
 @pytest.mark.parametrize(
@@ -385,14 +386,14 @@ def test_a_function_is_a_pipeline() -> None:
         (None, "a pipeline is a name, a pass, a function from module to module, or a list"),
     ],
 )
-def test_a_pipeline_that_is_misspelt_gets_the_nearest_names(pipeline: object, message: str) -> None:
+def test_misspelt_pipeline_error_suggests_the_nearest_name(pipeline: object, message: str) -> None:
     with pytest.raises(ByocLabError) as caught:
         byoc_lab.trace(_module(), pipeline)  # type: ignore[arg-type]
     assert message in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
-def test_a_stage_that_is_misspelt_gets_the_nearest_names() -> None:
+def test_misspelt_stage_error_suggests_the_nearest_name() -> None:
     trace = byoc_lab.trace(_module(), [InferType(), FoldConstant()])
     with pytest.raises(UnknownNameError, match="did you mean 'FoldConstant'"):
         trace["FoldConstants"]
@@ -400,7 +401,7 @@ def test_a_stage_that_is_misspelt_gets_the_nearest_names() -> None:
         trace[7]
 
 
-def test_events_print_one_line_each_up_to_a_budget() -> None:
+def test_events_are_printed_one_per_line_up_to_a_limit() -> None:
     x = relay.var("x", shape=(2,))
     for n in range(40):
         x = relay.add(x, relay.sqrt(relay.const([float(n), 1.0])))

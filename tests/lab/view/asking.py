@@ -1,4 +1,4 @@
-"""What a page asks a widget for, as it does."""
+"""Requests from a page to a widget, for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from byoc_lab.lab.view.stepper import TraceView
 
-TICKETS = itertools.count()  # two equal requests are two
+TICKETS = itertools.count()  # two equal requests count as two
 
 
 def ask(
@@ -20,7 +20,7 @@ def ask(
 
 
 def shown_step(view: TraceView, rewrite: int) -> dict[str, Any]:
-    """The step that a page is sent when a rewrite is selected."""
+    """The step that is sent to the page when a rewrite is selected."""
     view.rewrite = rewrite
     step: dict[str, Any] = ask(view, view.index, "picture", rewrite)["step"]
     return step

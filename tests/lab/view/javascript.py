@@ -1,4 +1,4 @@
-"""Where node is, which runs the JavaScript of the view in tests."""
+"""Finds node, which runs the view's JavaScript in tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def node() -> str:
-    """The path of node; without it the test is skipped, or fails in CI."""
+    """The path of node; if it is missing the test is skipped, or fails in CI."""
     found = shutil.which("node")
     if found is not None:
         return found

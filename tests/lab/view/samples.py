@@ -1,4 +1,4 @@
-"""Traces for the tests of the view: a malformed chain of two blocks, and MobileNet."""
+"""Traces for tests of the view: a malformed chain of two blocks, and MobileNet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 def network(blocks: int = 2) -> relay.IRModule:
-    """`blocks` times convolution, batch norm, relu; 16 channels, untyped weights."""
+    """`blocks` times convolution, batch norm, relu; 16 channels, weights without types."""
     x: relay.Expr = relay.var("data", shape=(1, 3, 8, 8))
     for n in range(1, blocks + 1):
         weight = relay.var(f"layer{n}_weight")
@@ -35,7 +35,7 @@ def network(blocks: int = 2) -> relay.IRModule:
 class Annotate:
     """Annotates blocks of conv2d, batch_norm and relu as regions.
 
-    Without `fixed` only variables get a begin, and the edge from one region into the next has none.
+    Without `fixed`, only variables get a begin: the edge between two regions has none.
     """
 
     name = "Annotate"
@@ -71,7 +71,7 @@ def annotated(fixed: bool, blocks: int = 2) -> relay.IRModule:
 
 @cache
 def chain(fixed: bool = False, blocks: int = 2) -> Trace:
-    """The first thread's chain, traced; PartitionGraph fails unless `fixed`."""
+    """A trace of the first thread's chain; PartitionGraph fails unless `fixed`."""
     passes = [InferType(), Annotate(fixed), PartitionGraph()]
     return trace(network(blocks), passes, title="Conv, batch norm, relu")
 
@@ -100,7 +100,7 @@ def mobilenet() -> Trace:
 
 
 def lists(data: Any) -> Any:
-    """The data with its tuples, which JSON lacks, as lists."""
+    """The data with tuples replaced by lists, as in JSON."""
     if isinstance(data, dict):
         return {key: lists(value) for key, value in data.items()}
     return [lists(each) for each in data] if isinstance(data, (list, tuple)) else data

@@ -1,4 +1,4 @@
-"""The annotation board."""
+"""The annotation board: choices, requests of the browser, undo, and fixes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def calls(board: Board, name: str) -> list[Call]:
     return [n for n in found if isinstance(n, Call) and n.is_op(name)]
 
 
-def test_operators_go_into_regions_and_out_again() -> None:
+def test_operators_are_moved_into_regions_and_out() -> None:
     board = byoc_lab.board(network())
     assert board.stats == {"offloaded": 0, "host": 6, "regions": 0}
     conv, _ = calls(board, "nn.conv2d")
@@ -57,7 +57,7 @@ def test_requests_of_the_browser_change_the_board() -> None:
     assert board.chosen == {}
 
 
-def test_a_page_is_sent_the_rewrites_of_the_board_as_of_a_trace() -> None:
+def test_page_gets_rewrites_of_the_board_as_of_a_trace() -> None:
     board = byoc_lab.board(network())
     for name in ("nn.conv2d", "nn.batch_norm"):
         board.put(calls(board, name)[0], "dnnl")
@@ -69,7 +69,7 @@ def test_a_page_is_sent_the_rewrites_of_the_board_as_of_a_trace() -> None:
     assert board.rewrite == 0
 
 
-def test_undo_and_redo_say_what_they_do() -> None:
+def test_undo_and_redo_state_their_change() -> None:
     board = byoc_lab.board(network())
     conv, _ = calls(board, "nn.conv2d")
     assert (board.undo(), board.redo()) == ("", "")
@@ -96,13 +96,13 @@ def test_back_end_with_the_operators_of_most_calls_is_offered_first() -> None:
     both = relay.IRModule.from_expr(relay.add(x, x))
     for mod, first, second in (
         (network(), "dnnl", "ccompiler"),
-        (both, "ccompiler", "dnnl"),  # a tie: by name
+        (both, "ccompiler", "dnnl"),  # a tie: sorted by name
     ):
         offered = byoc_lab.board(mod).state["board"]["back_ends"]
         assert offered.index(first) < offered.index(second)
 
 
-def test_a_fix_is_previewed_applied_and_undone() -> None:
+def test_fix_is_previewed_applied_and_undone() -> None:
     board = byoc_lab.board(network())
     repair = byoc_lab.fix(annotated(fixed=False))
     assert repair
@@ -114,7 +114,7 @@ def test_a_fix_is_previewed_applied_and_undone() -> None:
     assert not board.fix(), "nothing to repair"
 
 
-def test_the_browser_looks_at_a_fix_and_applies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_browser_can_preview_and_apply_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     board = byoc_lab.board(network())
     board.request = {"fix": "preview", "ticket": 1}
     assert board.preview["steps"] == []

@@ -1,4 +1,4 @@
-"""The Python side of the widget, the HTML page, and the display in Jupyter."""
+"""The Python side of the widget, the HTML page, and displays in Jupyter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.lab.view.samples import annotated, chain, lists, network
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
+def test_state_is_sent_and_the_index_stays_in_range() -> None:
     stepper = Stepper(chain())
     assert stepper.state == trace_state(chain())
     stepper.index = 2
@@ -39,7 +39,7 @@ def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
     assert stepper.index == 2
 
 
-def test_the_text_follows_the_index() -> None:
+def test_text_of_the_stepper_follows_its_index() -> None:
     stepper = Stepper(chain(), index=0)
     assert "[0] InferType" in str(stepper)
     stepper.index = 1
@@ -47,7 +47,7 @@ def test_the_text_follows_the_index() -> None:
     assert "Conv, batch norm, relu: 3 stages" in str(stepper)
 
 
-def test_nothing_else_is_synced() -> None:
+def test_no_other_traits_are_synchronized() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
@@ -55,7 +55,7 @@ def test_nothing_else_is_synced() -> None:
     assert ours == {*shown, "saved_as", "script"}
 
 
-def test_the_modules_are_joined_without_a_bundler() -> None:
+def test_javascript_modules_are_joined_without_imports() -> None:
     source = assets.esm()
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render, open };"]
@@ -64,7 +64,7 @@ def test_the_modules_are_joined_without_a_bundler() -> None:
     } == set(assets.MODULES)
 
 
-def test_a_widget_sends_the_module_compressed() -> None:
+def test_widget_sends_the_script_compressed() -> None:
     sent = Stepper(chain())._esm
     (data,) = re.findall(r'unpacked\("([^"]+)"\)', sent)
     assert gzip.decompress(base64.b64decode(data)).decode() == assets.esm()
@@ -72,29 +72,29 @@ def test_a_widget_sends_the_module_compressed() -> None:
     assert len(assets.css()) < 35_000
 
 
-def test_the_module_contains_the_style_sheet() -> None:
+def test_script_contains_the_style_sheet() -> None:
     before, style = assets.esm().split("const STYLE = ")
     assert json.JSONDecoder().raw_decode(style)[0] == assets.css()
     assert assets.css() not in before
 
 
-def test_the_style_sheet_keeps_its_rules_without_comments() -> None:
+def test_style_sheet_keeps_its_rules_without_comments() -> None:
     sources = "".join(file.read_text(encoding="utf-8") for file in assets.STATIC.rglob("*.css"))
     assert assets.css().count("{") == re.sub(r"/\*.*?\*/", "", sources, flags=re.DOTALL).count("{")
     assert "/*" not in assets.css() and "*/" in sources
 
 
-def test_nothing_writes_html_from_strings() -> None:
+def test_script_never_writes_html_from_strings() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", assets.esm())
 
 
-def test_nothing_is_fetched() -> None:
+def test_script_loads_nothing() -> None:
     for text in (assets.esm(), assets.css(), page(trace_state(chain()))):
         addresses = set(re.findall(r"https?://[\w./]+", text))
         assert addresses <= {"http://www.w3.org/2000/svg"}
 
 
-def test_the_page_holds_the_state() -> None:
+def test_page_contains_the_state() -> None:
     state = trace_state(chain())
     document = page(state, "the text")
     packed = re.search(r'id="state">([^<]*)</script>', document)
@@ -105,12 +105,12 @@ def test_the_page_holds_the_state() -> None:
     assert "default-src 'none'" in document
 
 
-def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_equal_traces_give_equal_bytes(tmp_path: Path) -> None:
     first = export_html(chain(), tmp_path / "a.html").read_bytes()
     assert export_html(chain(), tmp_path / "b.html").read_bytes() == first
 
 
-def test_a_hostile_title_stays_text() -> None:
+def test_hostile_title_stays_text() -> None:
     state = {**trace_state(chain()), "title": "</title><script>alert(1)</script>"}
     assert "<script>alert(1)" not in page(state, "</pre><script>alert(1)</script>")
 
@@ -144,7 +144,7 @@ def test_nbconvert_writes_the_text_as_markdown_with_the_option_of_the_documentat
     assert len(text) < 2 * len(bundle["text/plain"])
 
 
-def test_everything_that_can_be_shown_is_shown() -> None:
+def test_every_displayable_object_has_a_widget() -> None:
     mod = annotated(fixed=False)
     for obj in (chain(), mod, mod["main"], lint(mod), diff(InferType()(network()), mod)):
         assert WIDGET in mimebundle(obj)
@@ -155,12 +155,12 @@ def test_state_of_an_unsupported_object_is_refused() -> None:
         state_of(3)
 
 
-def test_a_page_too_large_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_too_large_for_a_notebook_is_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundles, "MAX_HTML", 1000)
     assert {WIDGET, "text/plain"} == set(mimebundle(chain()))
 
 
-def test_modules_show_themselves() -> None:
+def test_modules_and_functions_are_displayed() -> None:
     assert WIDGET in annotated(fixed=True)._repr_mimebundle_()
     x = relay.var("x", shape=(2, 2))
     assert WIDGET in relay.Function([x], relay.nn.relu(x))._repr_mimebundle_()
@@ -176,7 +176,9 @@ def test_text_and_graphs_need_no_widget_packages() -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_a_module_too_large_for_a_browser_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_too_large_for_a_browser_is_displayed_as_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(bundles, "MAX_LINES", 10)
     bundle = mimebundle(chain())
     assert set(bundle) == {"text/plain"}

@@ -1,4 +1,4 @@
-"""Every object of the laboratory displays itself, as text and as HTML of the same content."""
+"""Every object of byoc_lab has a display: text, and HTML with the same content."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ OBJECTS = {name: cache(make) for name, make in MAKERS.items()}
 
 
 def bundle_of(obj: Any) -> dict[str, Any]:
-    """What Jupyter would make of it."""
+    """The MIME bundle that Jupyter would make of the object."""
     if hasattr(obj, "_repr_mimebundle_"):
         return dict(obj._repr_mimebundle_())
     kinds = {"text/html": "_repr_html_", "text/markdown": "_repr_markdown_"}
@@ -84,7 +84,7 @@ def bundle_of(obj: Any) -> dict[str, Any]:
     "name",
     [pytest.param(n, marks=pytest.mark.native) if n == "report" else n for n in OBJECTS],
 )
-def test_it_displays_itself(name: str) -> None:
+def test_object_has_text_and_a_drawing_or_html(name: str) -> None:
     bundle = bundle_of(OBJECTS[name]())
     assert bundle["text/plain"].strip()
     drawn = ("text/html", "text/markdown", "image/svg+xml")
@@ -93,7 +93,7 @@ def test_it_displays_itself(name: str) -> None:
 
 
 def shown_classes() -> set[str]:
-    """The classes of the package that define how Jupyter shows them."""
+    """The classes in the package that define a display for Jupyter."""
     root = Path(byoc_lab.__file__).parent
     sources = (path.read_text(encoding="utf-8") for path in root.rglob("*.py"))
     return {
@@ -106,14 +106,14 @@ def shown_classes() -> set[str]:
     }
 
 
-def test_every_class_that_displays_itself_is_sampled() -> None:
+def test_every_class_with_a_display_has_a_sample() -> None:
     sampled = {kind.__name__ for make in OBJECTS.values() for kind in type(make()).__mro__}
     assert shown_classes() - sampled == set()
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_mime_bundles_contain_plain_str_and_dict_only(name: str) -> None:
-    """A subclass of str cannot be sent by every notebook: msgspec, which marimo has, refuses it."""
+    """Not every notebook can send a subclass of str: msgspec, which marimo uses, refuses it."""
     shown = bundle_of(OBJECTS[name]())
     assert {kind: type(data) for kind, data in shown.items() if type(data) not in (str, dict)} == {}
 
@@ -121,13 +121,13 @@ def test_mime_bundles_contain_plain_str_and_dict_only(name: str) -> None:
 @pytest.mark.parametrize("name", OBJECTS)
 def test_ipython_shows_the_text_in_full(name: str) -> None:
     obj = OBJECTS[name]()
-    if not hasattr(obj, "_repr_mimebundle_"):  # of a bundle, IPython shows the text
+    if not hasattr(obj, "_repr_mimebundle_"):  # IPython displays the text of a bundle
         assert pretty(obj) == str(obj)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize("name", OBJECTS)
-def test_it_is_printed_in_any_encoding(
+def test_object_is_printed_in_any_encoding(
     name: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     obj = OBJECTS[name]()
@@ -135,7 +135,7 @@ def test_it_is_printed_in_any_encoding(
     print(obj, flush=True)
 
 
-def test_a_notebook_gets_the_widget_and_html_for_when_it_is_gone(
+def test_notebook_gets_the_widget_and_html_for_use_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown: list[dict[str, str]] = []
@@ -149,7 +149,7 @@ def test_a_notebook_gets_the_widget_and_html_for_when_it_is_gone(
     assert "PartitionGraph" in kept["text/html"].split("</iframe>")[1], "the text, for GitHub"
 
 
-def test_long_texts_are_cut_and_quoted() -> None:
+def test_long_texts_are_truncated_and_escaped() -> None:
     hostile = "<img src=x onerror=alert(1)>" + "x" * MAX_TEXT
     shown = saved("<i>picture</i>", hostile, "one")
     assert "<img" not in shown and "…" in shown
@@ -158,7 +158,7 @@ def test_long_texts_are_cut_and_quoted() -> None:
 
 
 class _Cells(HTMLParser):
-    """The cells of tables, and those that state no alignment."""
+    """Collects the cells of tables, and the cells without an alignment."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,14 +174,14 @@ class _Cells(HTMLParser):
 
 @pytest.mark.parametrize("name", ["explanation", "coverage", "coverages", "patterns", "cards"])
 def test_each_cell_states_its_alignment(name: str) -> None:
-    """Jupyter's style sheet aligns cells to the right."""
+    """By default, Jupyter's style sheet aligns cells to the right."""
     parser = _Cells()
     parser.feed(OBJECTS[name]()._repr_html_())
     assert parser.cells and not parser.open
 
 
-def test_tables_in_notebooks_come_from_one_function() -> None:
-    """What is a page of its own has a style sheet of its own."""
+def test_tables_in_notebooks_are_made_by_one_function() -> None:
+    """Other tables are on separate pages with their own style sheets."""
     root = Path(byoc_lab.__file__).parent
     found = {
         str(path.relative_to(root))

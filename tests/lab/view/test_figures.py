@@ -1,4 +1,4 @@
-"""Figures: what they draw is what the report says."""
+"""Figures draw the numbers of their report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _report(*errors: float, shape: tuple[int, ...] = (2, 3, 4)) -> Report:
     return Report(tuple(found), ())
 
 
-def test_a_bar_for_each_comparison_and_the_wrong_one_is_hatched() -> None:
+def test_figure_has_a_bar_for_each_comparison_and_wrong_ones_are_hatched() -> None:
     report = _report(0.0, 0.25, 2.0)
     figure = report.plot()
     shares, distribution, plane, *_ = figure.axes
@@ -46,7 +46,7 @@ def test_a_bar_for_each_comparison_and_the_wrong_one_is_hatched() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (1, 2, 3, 4)])
-def test_any_shape_can_be_drawn(shape: tuple[int, ...], tmp_path) -> None:
+def test_report_of_any_shape_can_be_drawn(shape: tuple[int, ...], tmp_path) -> None:
     _report(2.0, shape=shape).plot().savefig(tmp_path / "report.png")
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
@@ -55,7 +55,7 @@ def _texts(axes) -> list[str]:
     return [text.get_text().strip() for text in axes.texts]
 
 
-def test_a_bisection_is_drawn_in_the_order_of_the_pipeline() -> None:
+def test_bisection_is_drawn_in_the_order_of_the_pipeline() -> None:
     checked = (
         Checked("FoldConstant", 0.25, True, 2),
         Checked("PartitionGraph", 30.0, False, 9),
@@ -73,7 +73,7 @@ def test_a_bisection_is_drawn_in_the_order_of_the_pipeline() -> None:
     assert _texts(axes) == ["25.0%", "30", "0"]
 
 
-def test_a_bisection_numbers_its_stages_as_its_title_does() -> None:
+def test_bisection_figure_numbers_stages_as_its_title_does() -> None:
     checked = (Checked("FoldConstant", 30.0, False, 9),)
     found = Bisection("FoldConstant", "main", Call(Op.get("nn.relu"), [Var("x")]), 1, 1, index=9,
                       checked=checked)  # fmt: skip
@@ -82,14 +82,14 @@ def test_a_bisection_numbers_its_stages_as_its_title_does() -> None:
     assert axes.get_yticklabels()[0].get_text() == "after stage 9, FoldConstant"
 
 
-def test_of_many_kernels_the_figure_has_those_with_the_largest_errors() -> None:
+def test_figure_of_many_kernels_shows_those_with_the_largest_errors() -> None:
     equal = (Checked("@region nn.relu 0", 0.5, True),) * 60
     (axes,) = Bisection(None, None, None, 1, 1, checked=equal).plot().axes
     assert len(axes.patches) == 40
     assert "left out: 20 kernels with smaller errors" in axes.get_title(loc="left")
 
 
-def test_cards_are_drawn_against_the_peak() -> None:
+def test_cards_are_drawn_relative_to_the_peak() -> None:
     facts = [RegionInfo(f"r{n}", "dnnl", "no" if n else None, 1, flops=10**9) for n in range(3)]
     cards = [RegionCard(f, 1, call_us=us) for f, us in zip(facts, (1e4, 2e4, None), strict=True)]
     rates, times = Cards(cards).plot().axes
@@ -103,7 +103,7 @@ def test_cards_are_drawn_against_the_peak() -> None:
     assert [bool(bar.get_hatch()) for bar in times.patches] == [True, False], "r1 fell back"
 
 
-def test_names_in_a_figure_are_whole_or_shortened_in_the_middle_and_differ() -> None:
+def test_long_names_in_a_figure_are_shortened_in_the_middle_and_differ() -> None:
     names = [f"tvmgen_default_ccompiler_main_{n}" for n in (0, 27)]
     names += [f"tvmgen_{'long_' * 20}{end}" for end in "ab"]
     cards = Cards([RegionCard(RegionInfo(name, "dnnl", None, 1), 1) for name in names])
@@ -114,7 +114,7 @@ def test_names_in_a_figure_are_whole_or_shortened_in_the_middle_and_differ() -> 
 
 
 @pytest.mark.parametrize("theme", list(THEMES))
-def test_a_figure_has_the_colours_of_its_theme(theme: str) -> None:
+def test_figure_has_the_colours_of_its_theme(theme: str) -> None:
     from matplotlib.colors import to_hex
 
     drawn = _report(0.25, 2.0).plot(theme=theme)

@@ -1,4 +1,4 @@
-"""The unit tests of the JavaScript modules, run by node's own test runner."""
+"""Runs the unit tests of the JavaScript modules by node's test runner."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def test_javascript_tests_pass(path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_module_is_too_long() -> None:
+def test_no_javascript_module_exceeds_400_lines() -> None:
     for path in (*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *TESTS):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path.name

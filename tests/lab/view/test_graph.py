@@ -1,4 +1,4 @@
-"""DOT, layout and SVG of a picture."""
+"""The graph of a module as DOT, layout and SVG."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.lab.view.samples import annotated, chain, mobilenet
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_layout_program_comes_with_the_package() -> None:
+def test_layout_program_is_installed_with_the_package() -> None:
     found = find_dot()
     assert found is not None
     assert Path(found).is_file()
 
 
-def test_boxes_do_not_overlap_and_lie_in_their_frames() -> None:
+def test_boxes_do_not_overlap_and_are_inside_their_frames() -> None:
     picture = picture_of(annotated(fixed=True, blocks=3))
     plan = lay_out(picture)
     places = list(plan.boxes.values())
@@ -77,31 +77,33 @@ def test_names_from_a_module_are_text() -> None:
     func = relay.Function([x], nn.relu(x), attrs={"Compiler": HOSTILE, "global_symbol": HOSTILE})
     y = relay.var("y", shape=(2, 2))
     text = graph(relay.Function([y, x], relay.Call(func, [y]) + x)).svg
-    root = ElementTree.fromstring(text)  # well formed, so nothing broke out of its place
+    root = ElementTree.fromstring(text)  # well formed, so no name was parsed as markup
     assert not list(root.iter(f"{SVG}img"))
     titles = {t.text for t in root.iter(f"{SVG}title")}
     assert f"@{HOSTILE}".replace("\x01", "\ufffd") in titles
 
 
-def test_the_same_module_gives_the_same_drawing() -> None:
+def test_equal_modules_give_equal_drawings() -> None:
     assert graph(annotated(fixed=True)).svg == graph(annotated(fixed=True)).svg
 
 
-def test_a_graph_shows_itself_as_drawing_and_as_text() -> None:
+def test_graph_is_displayed_as_drawing_and_text() -> None:
     bundle = graph(annotated(fixed=False))._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert "┌ dnnl · region 6" in bundle["text/plain"]
     assert "(crosses a region border)" in bundle["text/plain"]
 
 
-def test_the_text_shows_the_same_as_the_drawing() -> None:
+def test_text_of_a_graph_equals_its_drawing() -> None:
     x = relay.var("x", shape=(2, 3))
     assert str(graph(relay.Function([x], nn.relu(x)))) == (
         f"[0] %x  2{TIMES}3\n[1] nn.relu  ← [0]\n[2] output  ← [1]"
     )
 
 
-def test_without_a_layout_program_the_text_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_without_a_layout_program_is_displayed_as_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(layout, "find_dot", lambda: None)
     view = graph(annotated(fixed=True))
     with pytest.raises(MissingDependencyError, match="pip install graphviz-pure"):
@@ -112,23 +114,23 @@ def test_without_a_layout_program_the_text_remains(monkeypatch: pytest.MonkeyPat
     assert "nn.conv2d" in bundle["text/plain"]
 
 
-def test_a_graph_of_any_size_is_drawn() -> None:
+def test_graph_of_any_size_is_drawn() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     draw = random.Random(5)
-    for _ in range(3000):  # little of it repeats
+    for _ in range(3000):  # little repetition
         x = draw.choice([nn.relu, relay.exp, relay.tanh, relay.erf, relay.sqrt])(x)
     svg = graph(relay.Function(relay.analysis.free_vars(x), x)).svg
     assert 10 < svg.count('class="byl-box') < MAX_BOXES
     assert "section 3 of " in svg
 
 
-def test_a_layout_program_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_layout_program_raises_build_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "find_dot", lambda: sys.executable)
     with pytest.raises(BuildError, match="could not lay out"):
         lay_out(picture_of(annotated(fixed=True)))
 
 
-def test_frames_nested_deeper_than_the_limit() -> None:
+def test_frames_nested_deeper_than_the_limit_are_drawn_without_inner_frames() -> None:
     x = relay.var("x", shape=(2, 2))
     call: relay.Expr = x
     for n in range(40):
@@ -141,7 +143,7 @@ def test_frames_nested_deeper_than_the_limit() -> None:
     assert len(plan.frames) <= layout.MAX_DEPTH + 1
 
 
-def test_dot_source_is_dot() -> None:
+def test_dot_source_has_a_cluster_per_region() -> None:
     source = graph(annotated(fixed=True)).dot
     assert source.startswith("digraph picture {")
     assert source.count("subgraph cluster_f") == 2

@@ -1,4 +1,4 @@
-"""The messages to the page: the types of Python and JavaScript, and what is sent."""
+"""Messages to the page match their declared types, in Python and JavaScript."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_types_for_javascript_are_up_to_date() -> None:
 
 
 def problems(value: Any, hint: Any, where: str = "") -> Iterator[str]:
-    """Where a message is not of its type."""
+    """The paths at which a message does not have its declared type."""
     kind, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return
@@ -88,19 +88,19 @@ STATES: dict[str, Callable[[], messages.State]] = {
 
 
 @pytest.mark.parametrize("made", STATES.values(), ids=STATES)
-def test_a_state_is_of_its_type(made: Callable[[], messages.State]) -> None:
+def test_state_has_its_declared_type(made: Callable[[], messages.State]) -> None:
     state = made()
     assert state["stages"]
     assert list(problems(state, messages.State)) == []
 
 
 @pytest.mark.parametrize("what", ["picture", "text"])
-def test_a_part_is_of_its_type(what: str) -> None:
+def test_part_has_its_declared_type(what: str) -> None:
     assert list(problems(Parts(chain(True), whole=False).part(1, what), messages.Part)) == []
 
 
 @pytest.mark.parametrize(("what", "rewrite"), [("picture", 0), ("text", 1), ("ahead", 1)])
-def test_an_answer_is_of_its_type(what: Any, rewrite: int) -> None:
+def test_answer_has_its_declared_type(what: Any, rewrite: int) -> None:
     trace = partitioned()
     stage = next(stage.index for stage in trace.stages if stage.events)
     asked = messages.Asked(stage=stage, rewrite=rewrite, what=what, page="", at=0)
@@ -108,14 +108,14 @@ def test_an_answer_is_of_its_type(what: Any, rewrite: int) -> None:
     assert list(problems(made, messages.Answer)) == []
 
 
-def test_overlays_are_of_their_type() -> None:
+def test_overlays_have_their_declared_type() -> None:
     stepper = Stepper(partitioned())
     stepper.overlay(byoc_lab.explain(partitioned().initial, "dnnl"))
     assert stepper.overlays["tables"]
     assert list(problems(stepper.overlays, messages.Overlays)) == []
 
 
-def test_a_message_of_another_shape_is_a_problem() -> None:
+def test_message_of_another_form_is_reported() -> None:
     good: dict[str, Any] = {"sign": "+", "word": "changed", "kind": "changed"}
     assert list(problems(good, messages.Outcome)) == []
     for bad in ({**good, "more": 1}, {"sign": "+", "word": "changed"}, {**good, "sign": 1}):

@@ -1,4 +1,4 @@
-"""The widgets of a kernel share one script, which a notebook with their states keeps once."""
+"""Widgets of one kernel share one script, which a notebook with their states stores once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lab.view.samples import annotated, chain
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a Jupyter kernel has in place of a terminal."""
+    """A stand-in for IPython's shell in a Jupyter kernel."""
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
 
@@ -28,7 +28,7 @@ def holder(shown: View) -> SharedScript:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_eleven_widgets_of_a_kernel_keep_the_script_once() -> None:
+def test_eleven_widgets_of_a_kernel_store_the_script_once() -> None:
     mod = annotated(fixed=False)
     objects = [mod, chain(), lint(mod), chain()[1].diff(), chain()[0].before] * 2 + [chain()]
     shown = [widget(obj, "") for obj in objects]
@@ -41,7 +41,7 @@ def test_eleven_widgets_of_a_kernel_keep_the_script_once() -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_the_script_is_among_the_widgets_that_a_page_embeds() -> None:
+def test_script_is_among_the_widgets_that_a_page_embeds() -> None:
     from ipywidgets.embed import dependency_state
 
     stepper = Stepper(chain())
@@ -50,15 +50,15 @@ def test_the_script_is_among_the_widgets_that_a_page_embeds() -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_a_widget_after_all_were_closed_has_another_script() -> None:
+def test_widget_created_after_all_were_closed_has_a_new_script() -> None:
     first = holder(Stepper(chain()))
     ipywidgets.Widget.close_all()
     second = holder(Stepper(chain()))
     assert second is not first and second.comm is not None
 
 
-def test_a_widget_outside_a_kernel_has_its_own_script() -> None:
-    """In marimo, a widget ends with the cell that made it."""
+def test_widget_outside_a_kernel_has_its_own_script() -> None:
+    """In marimo, a widget ends with the cell that created it."""
     stepper = Stepper(chain())
     assert stepper.script is None and stepper.get_state()["script"] == ""
     assert assets.script() in stepper.get_state()["_esm"]

@@ -1,4 +1,4 @@
-"""The node that is selected in a stepper, from Python's side and from the browser's."""
+"""The selected node of a stepper, set from Python and from the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def calls(mod: relay.IRModule, name: str) -> list[Call]:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_the_selected_node_is_read_set_and_observed(
+def test_selected_node_can_be_read_set_and_observed(
     large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if large:
@@ -35,7 +35,7 @@ def test_the_selected_node_is_read_set_and_observed(
     ident = stepper.selected_id
     assert ident
     assert seen == [relu]
-    stepper.selected_id = ""  # as the browser does it
+    stepper.selected_id = ""  # as the browser does
     assert stepper.selected is None
     stepper.selected_id = ident
     assert stepper.selected is relu
@@ -43,7 +43,7 @@ def test_the_selected_node_is_read_set_and_observed(
     assert stepper.selected_id == ""
 
 
-def test_selecting_shows_a_stage_that_has_the_node() -> None:
+def test_selecting_a_node_shows_a_stage_that_contains_it() -> None:
     stepper = Stepper(mobilenet(), index=7)
     norm = calls(mobilenet()[0].before, "nn.batch_norm")[0]
     stepper.selected = norm
@@ -51,7 +51,7 @@ def test_selecting_shows_a_stage_that_has_the_node() -> None:
     assert any(n is norm for n in post_order(stepper.stage.before["main"]))
 
 
-def test_a_node_of_no_stage_is_refused() -> None:
+def test_node_of_no_stage_is_refused() -> None:
     stepper = Stepper(chain())
     with pytest.raises(UnknownNodeError, match="is not a node of this trace"):
         stepper.selected = relay.var("elsewhere", shape=(1,))

@@ -1,4 +1,4 @@
-"""The content of the stepper for a terminal."""
+"""The stepper's content as text, for a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, mobilenet, network
 
 
-def test_the_table_has_a_line_for_each_stage() -> None:
+def test_table_has_a_line_for_each_stage() -> None:
     lines = text.trace_text(chain()).splitlines()
     assert lines[0].startswith("Conv, batch norm, relu: 3 stages, 2 changed the module, ")
     assert lines[1].split() == [
@@ -25,11 +25,11 @@ def test_the_table_has_a_line_for_each_stage() -> None:
     assert "✖ PartitionGraph raised FreeVariableError:" in lines
 
 
-def test_unchanged_stages_say_so() -> None:
+def test_unchanged_stages_are_marked() -> None:
     assert "○ unchanged" in text.trace_text(mobilenet())
 
 
-def test_a_stage_as_unified_diff() -> None:
+def test_stage_is_shown_as_a_unified_diff() -> None:
     shown = text.stage_text(chain(), 1)
     head, *lines = shown.splitlines()
     assert head.startswith("[1] Annotate: ")
@@ -37,14 +37,14 @@ def test_a_stage_as_unified_diff() -> None:
     assert any(line.startswith("-   %0 = nn.conv2d(%data, %layer1_weight") for line in lines)
 
 
-def test_findings_stand_under_their_lines() -> None:
+def test_findings_are_shown_below_their_lines() -> None:
     lines = text.stage_text(chain(), 1).splitlines()
     at = next(n for n, line in enumerate(lines) if "BYL001" in line)
     assert lines[at - 1].startswith("+ ") and "nn.conv2d(" in lines[at - 1]
     assert "compiler_begin" in lines[at + 1], "what to do"
 
 
-def test_unchanged_runs_are_cut_down() -> None:
+def test_unchanged_lines_are_shortened() -> None:
     lines = text.stage_text(mobilenet(), 4, context=0).splitlines()
     skipped = [int(m[1]) for line in lines if (m := re.search(r"⋯ (\d+) unchanged", line))]
     kept = [line for line in lines[1:] if "⋯" not in line]
@@ -53,13 +53,13 @@ def test_unchanged_runs_are_cut_down() -> None:
     assert len(full) == 1 + len(kept) + sum(skipped)
 
 
-def test_a_failed_stage_shows_the_module_it_was_given() -> None:
+def test_failed_stage_shows_its_input() -> None:
     shown = text.stage_text(chain(), 2)
     assert shown.startswith("[2] PartitionGraph: failed")
     assert "BYL001" in shown
 
 
-def test_there_is_no_such_stage() -> None:
+def test_unknown_stage_raises_index_error() -> None:
     with pytest.raises(IndexError):
         text.stage_text(chain(), 3)
 

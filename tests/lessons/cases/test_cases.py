@@ -1,4 +1,5 @@
-"""Every case: its trouble is there, the tools state its cause, and its fix is clean and equal."""
+"""Every case study: its bug is present, the tools state its cause, and its fix is clean and
+equivalent."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ def test_cases_are_found_by_name() -> None:
         get("batchnorm")
 
 
-def test_the_museum_has_live_cases_and_dumps() -> None:
+def test_case_studies_are_live_cases_and_dumps() -> None:
     assert len(all_cases()) >= 24
     assert {*live(), *dumps()} == {*all_cases()} and not {*live()} & {*dumps()}
     assert len(live()) >= 15 and len(dumps()) >= 5
 
 
 @every_case
-def test_a_case_says_where_it_comes_from(case: Case) -> None:
+def test_case_names_its_source(case: Case) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", case.name)
     assert type(case).__module__.rsplit(".", 1)[-1].replace("_", "-") == case.name
     assert case.title and not case.title.endswith(".")
@@ -53,17 +54,17 @@ def test_a_case_says_where_it_comes_from(case: Case) -> None:
 
 
 @every_case
-def test_a_tool_states_the_right_cause(case: Case) -> None:
+def test_tool_states_the_right_cause(case: Case) -> None:
     said = case.diagnosis()
     assert said.tool in ("lint", "explain", "decode")
     if case.cause:
         assert case.cause in said.causes, said.text
-    else:  # the module is right, and the tools say so
+    else:  # the module is right, and the tools report nothing
         assert said.causes == ()
 
 
 @every_case
-def test_a_case_prints_its_card(case: Case) -> None:
+def test_case_prints_its_card(case: Case) -> None:
     card = str(case)
     for part in (case.name, case.fix, case.reference, str(case.shown())):
         assert part in card
@@ -71,7 +72,7 @@ def test_a_case_prints_its_card(case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", dumps(), ids=lambda case: case.name)
-def test_a_dump_has_a_symptom_that_is_gone_today(case: DumpCase) -> None:
+def test_symptom_of_a_dump_no_longer_occurs(case: DumpCase) -> None:
     assert case.recorded.strip() and str(case.shown())
     today = case.today()
     expected = {
@@ -86,10 +87,10 @@ def test_a_dump_has_a_symptom_that_is_gone_today(case: DumpCase) -> None:
     assert re.fullmatch(expected[case.name], today)
 
 
-def test_the_table_has_every_case() -> None:
+def test_table_lists_every_case() -> None:
     table = museum.table()
     assert [c.kind for c in table] == ["live"] * len(live()) + ["dump"] * len(dumps())
-    bundle = museum._repr_mimebundle_()  # what Jupyter shows for `byoc_lab.lessons.cases`
+    bundle = museum._repr_mimebundle_()  # the display of `byoc_lab.lessons.cases` in Jupyter
     text, page = bundle["text/plain"], table.html()
     assert text == str(table) and "sandbox" in bundle["text/html"]
     for case in all_cases():
@@ -100,7 +101,7 @@ def test_the_table_has_every_case() -> None:
 
 
 @live_cases
-def test_its_trouble_is_there_and_is_reported(case: LiveCase) -> None:
+def test_bug_of_a_case_is_present_and_reported(case: LiveCase) -> None:
     assert list(lint(case.plain())) == []
     mod = case.module()
     symptom = case.symptom(mod)
@@ -110,7 +111,7 @@ def test_its_trouble_is_there_and_is_reported(case: LiveCase) -> None:
 
 
 @live_cases
-def test_its_fix_is_clean_and_partitions(case: LiveCase) -> None:
+def test_fix_is_clean_and_can_be_partitioned(case: LiveCase) -> None:
     fixed = case.fixed()
     assert list(lint(fixed)) == []
     assert case.symptom(fixed) is None
@@ -120,7 +121,7 @@ def test_its_fix_is_clean_and_partitions(case: LiveCase) -> None:
 
 
 @live_cases
-def test_its_fix_computes_the_same(case: LiveCase) -> None:
+def test_fix_computes_the_same(case: LiveCase) -> None:
     mod, fixed = case.plain(), PartitionGraph()(case.fixed())
     random = np.random.RandomState(1)
     inputs = {
@@ -148,7 +149,7 @@ def test_batch_norm_case_names_the_operators_in_the_region() -> None:
     assert isinstance(symptom.error, PartitionError)
 
 
-def test_let_bound_calls() -> None:
+def test_let_bound_calls_case_names_the_free_variables() -> None:
     case = live_case("let-bound-calls")
     symptom = case.symptom(case.module())
     assert symptom is not None
@@ -160,7 +161,7 @@ def test_let_bound_calls() -> None:
     assert isinstance(partitioned["main"].body, relay.Let)
 
 
-def test_fused_ops() -> None:
+def test_fused_ops_case_counts_the_regions_of_one_kernel() -> None:
     case = live_case("fused-ops")
     symptom = case.symptom(case.module())
     assert symptom is not None

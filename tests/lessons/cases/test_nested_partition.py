@@ -1,4 +1,4 @@
-"""The case of the nested partition for any number of blocks."""
+"""The case study of the nested partition, for any number of blocks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from byoc_lab.transform import MergeCompilerRegions, PartitionGraph
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_the_edge_without_a_begin_is_found(blocks: int) -> None:
-    """One finding for each block after the first: its conv2d's data."""
+def test_edge_without_a_begin_is_found(blocks: int) -> None:
+    """One finding for each block after the first, at its conv2d's data operand."""
     wrong = annotate(network(blocks), begins_on_conv_data=False)
     found = lint(wrong)
     assert len(found) == blocks - 1
@@ -33,7 +33,7 @@ def test_the_edge_without_a_begin_is_found(blocks: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [2, 3])
-def test_the_partitioner_of_2020_nests_and_the_linter_reports_it(blocks: int) -> None:
+def test_partitioner_of_2020_nests_regions_and_the_linter_reports_it(blocks: int) -> None:
     wrong = annotate(network(blocks), begins_on_conv_data=False)
     nested = PartitionGraph(era="2020-01")(wrong)
     functions = functions_inside(nested["main"])
@@ -45,7 +45,7 @@ def test_the_partitioner_of_2020_nests_and_the_linter_reports_it(blocks: int) ->
     assert [f.code for f in lint(nested)] == ["BYL003"] * (blocks - 1)
 
 
-def test_the_current_partitioner_rejects_it() -> None:
+def test_current_partitioner_rejects_the_missing_begin() -> None:
     wrong = annotate(network(2), begins_on_conv_data=False)
     with pytest.raises(FreeVariableError, match="contains free variables") as raised:
         PartitionGraph()(wrong)
@@ -53,7 +53,7 @@ def test_the_current_partitioner_rejects_it() -> None:
 
 
 @pytest.mark.parametrize("merge", [False, True])
-def test_the_corrected_form_partitions_and_computes_the_same(merge: bool) -> None:
+def test_corrected_annotations_partition_and_compute_the_same(merge: bool) -> None:
     plain = network(2, size=8)
     mod = annotate(plain)
     if merge:

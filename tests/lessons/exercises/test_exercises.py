@@ -1,4 +1,4 @@
-"""Every exercise: right answers pass, each typical wrong one gets its hint, nothing raises."""
+"""Every exercise: right answers pass, each typical mistake gets its hint, and nothing raises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.sweeps import some
 
 
 def _marks(exercise: Exercise) -> list[pytest.MarkDecorator]:
-    """Skips an exercise where this machine lacks what it is about."""
+    """The marks that skip an exercise if this machine lacks what it needs."""
     lacking = {TVM: find_spec("tvm") is None, C_COMPILER: not compiler_command()}
     needed = lacking.get(exercise.needs, False)
     return [pytest.mark.skipif(needed, reason=f"it needs {exercise.needs}")]
@@ -57,7 +57,7 @@ def test_exercises_are_found_by_name() -> None:
 
 
 @exercises
-def test_an_exercise_states_its_task(exercise: Exercise) -> None:
+def test_exercise_states_its_task(exercise: Exercise) -> None:
     module = type(exercise).__module__.rpartition(".")[2]
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", exercise.name)
     assert module == exercise.name.replace("-", "_")
@@ -72,20 +72,20 @@ def test_an_exercise_states_its_task(exercise: Exercise) -> None:
 
 
 @pytest.mark.parametrize(("exercise", "seed"), _seeds())
-def test_its_solution_passes(exercise: Exercise, seed: int) -> None:
+def test_solution_passes(exercise: Exercise, seed: int) -> None:
     verdict = exercise_of(exercise.name, seed).check(solution(exercise.name).answer)
     assert verdict.passed, str(verdict)
 
 
 @exercises
-def test_its_stub_does_not_pass(exercise: Exercise) -> None:
+def test_stub_does_not_pass(exercise: Exercise) -> None:
     namespace: dict[str, object] = {}
     exec(exercise.stub_of(), namespace)
     assert not check(exercise.name, namespace["answer"])
 
 
 @exercises
-def test_at_least_five_typical_mistakes_have_hints_of_their_own(exercise: Exercise) -> None:
+def test_at_least_five_typical_mistakes_have_separate_hints(exercise: Exercise) -> None:
     wrong = solution(exercise.name).WRONG
     assert len(wrong) >= 5
     hints = [exercise.mistakes[key] for key in wrong]
@@ -95,7 +95,7 @@ def test_at_least_five_typical_mistakes_have_hints_of_their_own(exercise: Exerci
 
 
 @pytest.mark.parametrize(("exercise", "seed"), _seeds())
-def test_a_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
+def test_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
     for key, answer in solution(exercise.name).WRONG.items():
         verdict = check(exercise.name, answer, seed)
         assert (verdict.passed, verdict.mistake) == (False, key), str(verdict)
@@ -105,7 +105,7 @@ def test_a_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
 
 
 @exercises
-def test_no_hint_has_a_line_of_the_solution(exercise: Exercise) -> None:
+def test_hints_contain_no_line_of_the_solution(exercise: Exercise) -> None:
     lines = {line.strip() for line in source(exercise.name).splitlines() if len(line.strip()) > 25}
     told = [*exercise.hints, *exercise.mistakes.values(), exercise.statement_of()]
     lines -= {line.strip() for line in exercise.stub_of().splitlines()}
@@ -125,7 +125,7 @@ def test_invalid_answers_fail_without_an_exception(exercise: Exercise, answer: o
 
 @exercises
 def test_solution_sources_equal_the_solution_modules(exercise: Exercise) -> None:
-    """What goes into notebooks is text; it must run by itself."""
+    """Notebooks contain the text, which must run by itself."""
     right: dict[str, object] = {}
     exec(source(exercise.name), right)
     assert callable(right["answer"]) or right["answer"] is not None
@@ -136,7 +136,7 @@ def test_solution_sources_equal_the_solution_modules(exercise: Exercise) -> None
     assert check(exercise.name, wrong["answer"]).mistake == first
 
 
-def test_nothing_that_students_use_imports_the_solutions() -> None:
+def test_code_that_students_use_does_not_import_the_solutions() -> None:
     root = Path(inspect.getfile(IRModule)).parents[2]
     users = [
         str(path.relative_to(root))
@@ -148,7 +148,7 @@ def test_nothing_that_students_use_imports_the_solutions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise", [e for e in all_exercises() if e.name not in SLOW], ids=repr)
-def test_every_variant_can_be_solved_and_tells_mistakes_apart(exercise: Exercise) -> None:
+def test_every_variant_can_be_solved_and_detects_mistakes(exercise: Exercise) -> None:
     answers = solution(exercise.name)
     for seed in range(some(24)):
         verdict = exercise.check(answers.answer, seed, hidden=())

@@ -1,4 +1,4 @@
-"""Right answers other than ours pass, however they are written."""
+"""Right answers in any form pass, not only the given solutions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.patterns import is_op, wildcard
 
 
-def test_a_module_is_an_answer_too() -> None:
+def test_module_may_be_the_answer() -> None:
     for name in ("add-the-missing-begin", "add-the-missing-end", "annotate-diamond"):
         task = exercise(name, seed=4)
         assert task.check(solution(name).answer(task.start()))
 
 
-def test_a_module_edited_as_text_passes() -> None:
+def test_module_edited_as_text_passes() -> None:
     task = exercise("add-the-missing-end")
     text = task.start().astext()
     (line,) = [line for line in text.splitlines() if "exp(" in line]
@@ -35,8 +35,8 @@ def test_a_module_edited_as_text_passes() -> None:
     assert task.check(relay.parse(text.replace(line, ended)))
 
 
-def test_the_diamond_can_be_cut_after_its_first_operator() -> None:
-    """The way without exp belongs to the second region as well as to the first."""
+def test_diamond_may_be_cut_after_its_first_operator() -> None:
+    """The branch without exp may belong to the second region as well as to the first."""
 
     def answer(mod: IRModule) -> IRModule:
         seen: list[Call] = []
@@ -61,7 +61,7 @@ def test_the_diamond_can_be_cut_after_its_first_operator() -> None:
     assert verdict, str(verdict)
 
 
-def test_any_order_without_shadows_passes() -> None:
+def test_any_table_order_without_shadowing_passes() -> None:
     order = ["conv2d_bias_relu", "conv2d_relu", "conv2d_bias", "conv2d"]
 
     def answer(table: Any) -> Any:
@@ -70,7 +70,7 @@ def test_any_order_without_shadows_passes() -> None:
     assert check("unshadow-a-table", answer)
 
 
-def test_a_table_may_match_more_loosely_and_check() -> None:
+def test_table_with_a_looser_pattern_and_a_check_passes() -> None:
     def complete(call: Call) -> bool:
         value = call.args[0]
         if not value.is_op("add"):
@@ -83,7 +83,7 @@ def test_a_table_may_match_more_loosely_and_check() -> None:
     assert check("write-conv-bias-relu", table)
 
 
-def test_the_batch_norm_may_be_folded_by_the_pipeline_of_dnnl() -> None:
+def test_batch_norm_may_be_folded_by_the_pipeline_of_dnnl() -> None:
     def answer(mod: IRModule) -> IRModule:
         with byoc_lab.PassContext(opt_level=3):
             steps = [transform.SimplifyInference(), transform.FoldConstant()]
@@ -97,7 +97,7 @@ RUN = transform.MergeComposite.run_function
 
 
 def _directly(mod: IRModule, table: Any) -> IRModule:
-    """By the function of the class, which nothing that replaces its attribute changes."""
+    """Calls the class's original function, which later changes of its attribute do not affect."""
     merged = RUN(transform.MergeComposite(table), mod["main"], mod, byoc_lab.PassContext())
     return transform.InferType()(IRModule.from_expr(merged))
 
@@ -142,17 +142,17 @@ def _unseen(mod: IRModule, table: Any) -> IRModule:
     ],
     ids=["trace", "by its method", "by its function", "again", "source", "in a thread", "unseen"],
 )  # fmt: skip
-def test_the_pass_itself_is_not_written_by_oneself(answer: Any) -> None:
+def test_answer_that_calls_the_pass_itself_is_a_mistake(answer: Any) -> None:
     before = sys.getprofile()
     assert check("write-merge-composite", answer).mistake == "the-pass"
     assert sys.getprofile() is before
 
 
-def test_the_wrong_region_can_be_found_by_numbers() -> None:
+def test_wrong_region_can_be_found_by_numbers() -> None:
     from byoc_lab.relay.ir.visit import post_order
 
     def result_of(mod: IRModule, name: str) -> Any:
-        """What evaluating up to a region gives: @main with its call as the body."""
+        """The result of evaluating up to a region: its call becomes the body of @main."""
         calls = [n for n in post_order(mod["main"]) if isinstance(n, Call)]
         (call,) = [c for c in calls if getattr(c.op, "name_hint", "") == name]
         part = mod.copy()

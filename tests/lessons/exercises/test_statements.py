@@ -1,4 +1,4 @@
-"""What a statement says is what is asked and graded, for the variant of every seed."""
+"""A statement describes exactly the graded task, for the variant of every seed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FACTS: dict[str, Callable[[Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_statement_and_stub_are_those_of_the_variant(exercise: Exercise) -> None:
+def test_statement_and_stub_belong_to_the_variant(exercise: Exercise) -> None:
     differing = exercise.missing() is None and "$" in exercise.statement + exercise.stub
     assert not differing or exercise.name in FACTS
     for seed in range(12 if exercise.name not in STARTS else 2):
@@ -60,7 +60,7 @@ def test_statement_and_stub_are_those_of_the_variant(exercise: Exercise) -> None
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_right_answers_written_otherwise_pass(exercise: Exercise) -> None:
+def test_other_right_answers_pass(exercise: Exercise) -> None:
     if exercise.missing() is not None:
         pytest.skip(f"it needs {exercise.needs}")
     answers = right_answers(exercise)
@@ -82,6 +82,6 @@ def test_right_answers_pass_in_every_variant(exercise: Exercise) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_name_in_the_statement_with_a_dot_passes(seed: int) -> None:
+def test_name_in_the_statement_with_a_dot_passes(seed: int) -> None:
     (name,) = re.findall(r'\("(edu_\w+)", pattern\)', get("fix-the-name").statement_of(seed))
     assert exercise_of("fix-the-name", seed).check(name.replace("_", ".", 1))

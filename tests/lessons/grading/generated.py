@@ -66,9 +66,9 @@ def write(folder: Path, name: str, data: Mapping[str, Any]) -> None:
 def write_class(
     folder: Path, exercises: Sequence[str], students: int = 60
 ) -> dict[str, dict[str, str]]:
-    """Write submissions of a class; returns the status or mistake expected of each exercise.
+    """Writes submissions of a class; returns the status or mistake expected for each exercise.
 
-    Of five students three are right, one makes a typical mistake in every exercise, and one is
+    Of five students, three are right, one makes a typical mistake in every exercise, and one is
     hostile in the first two exercises and right in the others.
     """
     expected: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""`byoc-lab grade` as a process, for tests and a benchmark that interrupt or kill it."""
+"""Runs `byoc-lab grade` as a process, for tests and a benchmark that interrupt or kill it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from byoc_lab.containment.family import below
 from tests.lessons.grading.ways import BEST
 
 FOR_EVER = "import time\nwhile True:\n    time.sleep(0.1)"
-WAIT = 240.0  # seconds until something has happened, however busy the machine is
+WAIT = 240.0  # seconds to wait for an event, even on a busy machine
 
 
 class Grader:
-    """`byoc-lab grade` with one worker and temporary files of its own."""
+    """`byoc-lab grade` with one worker and a separate temporary folder."""
 
     def __init__(self, folder: Path):
         self.table, self.scratch = folder / "grades.csv", folder / "scratch"
@@ -33,7 +33,7 @@ class Grader:
         )  # fmt: skip
 
     def sandbox(self, known: set[int]) -> int:
-        """The id of the worker that runs a notebook, other than those known."""
+        """The process id of the worker that runs a notebook, other than the known ones."""
         for _ in range(int(WAIT / 0.05)):
             for worker in below(self.process.pid) - known:
                 if _runs(worker, "spawn_main") and any(
@@ -51,7 +51,7 @@ class Grader:
 
 
 def _hear_interrupts() -> None:
-    """A shell has its jobs in the background ignore interrupts, and what they start."""
+    """Restores interrupts, which a shell disables for background jobs and their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

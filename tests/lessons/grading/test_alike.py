@@ -1,4 +1,4 @@
-"""Answers that are alike are found by structure, and those that everybody gives are not."""
+"""Similar answers are found by structure; answers that many students share are not reported."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_names_comments_annotations_and_docstrings_do_not_change_the_shapes() ->
 
 
 @pytest.mark.parametrize("magic", ["%matplotlib inline", "%%time", "files = !ls", "helper?"])
-def test_a_magic_in_a_cell_does_not_hide_its_code(magic: str) -> None:
+def test_magic_in_a_cell_does_not_hide_its_code(magic: str) -> None:
     whole, below = code_shapes([ORIGINAL]), code_shapes([f"{magic}\n{ORIGINAL}"])
     assert len(whole & below) > 0.9 * len(whole), "only the shape of the whole differs"
 
 
-def test_a_copy_is_found_among_independent_answers() -> None:
+def test_copy_is_found_among_independent_answers() -> None:
     of = {f"s{n}": code(independent(n)) for n in range(20)}
     of |= {"ann": code(ORIGINAL), "bob": code(COPY)}
     (pair,) = pairs({"x": of})

@@ -1,4 +1,4 @@
-"""A cell gives the same under the grader as under nbclient, that is, in Jupyter."""
+"""A cell has the same result in the grader as in nbclient, and so in Jupyter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.sweeps import some
 
 pytestmark = pytest.mark.linux
 ROOT = Path(__file__).parents[3]
-NAME = "fix-the-name"  # its answer may be any value, which comes back as it is
+NAME = "fix-the-name"  # any value may be the answer, and is returned unchanged
 LIMITS = Limits(seconds=60, memory=8 << 30)
 
 RELAY = '''
@@ -114,7 +114,8 @@ CELLS = [
 
 
 def grader(cells: Sequence[str]) -> tuple[list[bool], Any]:
-    """Whether each cell ends with an error, and what `answer` is after all."""
+    """Runs cells in the grader: whether each ends with an error, and the final value of
+    `answer`."""
     task = {"exercise": NAME, "cells": list(cells), "seeds": [0]}
     (result,) = run_sandboxed([task], LIMITS, [], BEST)
     assert result["status"] == "ran", result
@@ -124,7 +125,7 @@ def grader(cells: Sequence[str]) -> tuple[list[bool], Any]:
 
 
 def jupyter(cells: Sequence[str]) -> tuple[list[bool], Any]:
-    """The same in a kernel."""
+    """The same in a Jupyter kernel."""
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     shown = (
         "import json\n"
@@ -147,11 +148,11 @@ def same(cells: Sequence[str]) -> None:
     assert here == there
 
 
-def test_every_cell_gives_what_it_gives_in_jupyter() -> None:
+def test_every_cell_has_the_result_of_jupyter() -> None:
     same(CELLS)
 
 
-def test_the_grader_has_the_magics_of_jupyter_and_no_others() -> None:
+def test_grader_has_exactly_the_magics_of_jupyter() -> None:
     kinds = ("line", "cell")
     same([f"seen += sorted(get_ipython().magics_manager.magics[{kind!r}])" for kind in kinds])
 
@@ -159,13 +160,13 @@ def test_the_grader_has_the_magics_of_jupyter_and_no_others() -> None:
 @pytest.mark.slow
 @settings(max_examples=some(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(CELLS), min_size=5, max_size=25))
-def test_mixtures_of_cells_give_what_they_give_in_jupyter(cells: list[str]) -> None:
+def test_mixtures_of_cells_have_the_results_of_jupyter(cells: list[str]) -> None:
     same(cells)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_a_notebook_of_an_exercise_passes_in_both(exercise: Any) -> None:
+def test_notebook_of_an_exercise_passes_in_grader_and_jupyter(exercise: Any) -> None:
     if exercise.missing() is not None:
         pytest.skip(f"it needs {exercise.needs}")
     for data in (notebook(exercise.name, 3), with_solution(exercise.name, 3)):
@@ -181,16 +182,16 @@ def test_a_notebook_of_an_exercise_passes_in_both(exercise: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_the_walkthroughs_run_without_errors(path: Path) -> None:
-    """They run in a kernel in the tests of notebooks."""
+def test_tutorials_run_without_errors_in_the_grader(path: Path) -> None:
+    """The tests of notebooks run them in a kernel."""
     cells = code_of(json.loads(path.read_text(encoding="utf-8")))
     wrong, _ = grader([*cells, "answer = 1"])
     assert not any(wrong), [cell for cell, bad in zip(cells, wrong, strict=False) if bad]
 
 
-# Long enough that no address, hash or size in a text has their digits by chance.
+# Long enough that no address, hash or size in a text contains these digits by chance.
 SEEDS = (4_242_424_241, 3_515_151_517)
-REVERSED = [str(seed)[::-1] for seed in SEEDS]  # the search itself must not be found
+REVERSED = [str(seed)[::-1] for seed in SEEDS]  # the search must not find itself
 SEARCH = f"""
 import gc
 import sys
@@ -212,8 +213,8 @@ answer = sorted(found)
 
 
 @pytest.mark.slow
-def test_seeds_of_hidden_variants_are_not_in_the_process_of_a_student() -> None:
-    """The search finds those that the notebook itself makes."""
+def test_seeds_of_hidden_variants_are_not_in_the_student_s_process() -> None:
+    """The same search finds seeds that the notebook itself creates."""
     planted = f"planted = [int(digits[::-1]) for digits in {REVERSED}]"
     tasks = [
         {"exercise": NAME, "cells": [SEARCH], "seeds": [0, SEEDS[0]]},

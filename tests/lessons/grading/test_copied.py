@@ -1,4 +1,4 @@
-"""A copy of the pass that an answer is to be is noted; answers of one's own are not."""
+"""An answer copied from byoc_lab's pass gets a note; an independent answer does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def notes(*cells: str) -> list[str]:
 
 
 def renamed(text: str) -> str:
-    """With other names of its own, a comment, and no annotations."""
+    """The pass with renamed variables, a comment, and without annotations."""
     for old, new in (("func", "f"), ("graph", "g"), ("made", "memo"), ("merged", "out")):
         text = re.sub(rf"\b{old}\b", new, text)
     return text.replace("def run_function", "# mine\ndef answer", 1)
@@ -39,7 +39,7 @@ def renamed(text: str) -> str:
         f"class Mine:\n{textwrap.indent(PASS, '    ')}",
     ],
 )
-def test_a_copy_of_the_pass_is_noted(text: str) -> None:
+def test_copy_of_the_pass_gets_a_note(text: str) -> None:
     (note,) = notes("x = 1", text)
     assert re.fullmatch(r"\d+% of byoc_lab's MergeComposite.run_function is in its code", note)
 
@@ -54,15 +54,15 @@ def test_a_copy_of_the_pass_is_noted(text: str) -> None:
         "%%time\n%autosave 0\nrun = byoc_lab.transform.MergeComposite",
     ],
 )
-def test_code_that_wraps_the_pass_is_noted(text: str) -> None:
+def test_code_that_wraps_the_pass_gets_a_note(text: str) -> None:
     assert notes(text) == ["its code names MergeComposite, whose work it is to do itself"]
 
 
-def test_right_answers_of_ones_own_are_not_noted() -> None:
+def test_independent_right_answers_get_no_note() -> None:
     texts = [source(NAME), "# as MergeComposite does\n" + source(NAME)]
     texts += [p.read_text(encoding="utf-8") for p in RIGHT.rglob(f"*{NAME.replace('-', '_')}*.py")]
     assert [notes(text) for text in texts] == [[]] * len(texts)
 
 
-def test_no_other_exercise_is_a_part_of_byoc_lab() -> None:
+def test_only_one_exercise_asks_for_a_part_of_byoc_lab() -> None:
     assert [e.name for e in all_exercises() if e.replaces] == [NAME]

@@ -1,4 +1,4 @@
-"""Courses: completed if half written, with students' names that folders can tell apart."""
+"""Courses: an incomplete one is completed, and student names must give different folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byoc_lab.lessons.grading.settings import DEFAULTS, SETTINGS, read_settings
 NAME = "annotate-diamond"
 
 
-def test_a_course_that_is_half_written_is_completed(tmp_path: Path) -> None:
+def test_incomplete_course_is_completed(tmp_path: Path) -> None:
     folder = tmp_path / "course"
     made = new_course(folder, [NAME], ["ann", "bob"], 7)
     missing = folder / "students" / "bob" / f"{NAME}.ipynb"
@@ -31,7 +31,7 @@ def test_a_course_that_is_half_written_is_completed(tmp_path: Path) -> None:
     assert read_settings(folder, made.exercises).anonymous
 
 
-def test_the_seed_of_a_class_is_random_and_stays(tmp_path: Path) -> None:
+def test_seed_of_a_class_is_random_and_stays(tmp_path: Path) -> None:
     first, second = (new_course(tmp_path / each, [NAME], name="c") for each in "ab")
     assert first.seed != second.seed
     assert first.hidden_seeds(NAME) != second.hidden_seeds(NAME)
@@ -53,14 +53,14 @@ def test_new_course_refuses_to_replace_a_different_one(
 @pytest.mark.parametrize(
     "names", [["ann", "Ann"], ["straße", "STRASSE"], ["a/b"], [".."], [""], ["a\tb"], ["x" * 201]]
 )
-def test_names_that_folders_cannot_tell_apart_are_refused(tmp_path: Path, names: list[str]) -> None:
+def test_names_that_give_the_same_folder_are_refused(tmp_path: Path, names: list[str]) -> None:
     with pytest.raises(ArgumentError, match=r"look the same|must be a folder's name"):
         new_course(tmp_path / "course", [NAME], names)
     assert not (tmp_path / "course").exists()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
-def test_the_file_of_names_may_have_any_encoding(tmp_path: Path, encoding: str) -> None:
+def test_file_of_names_may_have_any_encoding(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "names.txt").write_bytes("Zoë\nann\n".encode(encoding))
     arguments = ["--exercises", NAME, "--students", str(tmp_path / "names.txt")]
     assert cli.main(["course", "new", str(tmp_path / "course"), *arguments]) == cli.OK

@@ -1,4 +1,4 @@
-"""Points by the rules of a course: partial, late, given by hand."""
+"""Points by the rules of a course: partial, late, assigned by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def credited(grade: Grade, settings: Settings, hours: float = 0.0) -> Grade:
     return found
 
 
-def test_without_settings_a_grade_stays() -> None:
+def test_grade_without_settings_is_unchanged() -> None:
     for grade in (PASSED, WRONG, replace(PASSED, hints=3)):
         assert credited(grade, DEFAULTS, hours=1000) == grade
 
@@ -52,12 +52,12 @@ def test_late_answer_without_points_loses_none() -> None:
     assert credited(WRONG, LATE, 80).reasons == ()
 
 
-def test_the_teacher_may_say_when_a_student_handed_in() -> None:
+def test_submission_time_given_by_the_teacher_counts() -> None:
     settings = replace(LATE, handed_in={"ann": DUE})
     assert credited(PASSED, settings, hours=80).points == 10
 
 
-def test_the_share_of_variants_gives_points_if_the_course_wants_it() -> None:
+def test_share_of_variants_gives_points_if_the_course_sets_it() -> None:
     settings = Settings(partial=Partial(variants=True))
     found = credited(WRONG, settings)
     assert (found.points, found.reasons) == (6.67, ("right for 67% of the variants",))
@@ -66,12 +66,12 @@ def test_the_share_of_variants_gives_points_if_the_course_wants_it() -> None:
 
 
 @pytest.mark.parametrize(("hints", "points"), [(0, 10), (1, 8), (3, 4)])
-def test_hints_cost_points_if_the_course_wants_it(hints: int, points: float) -> None:
+def test_hints_cost_points_if_the_course_sets_it(hints: int, points: float) -> None:
     settings = Settings(partial=Partial(hint_percent=20))
     assert credited(replace(PASSED, hints=hints), settings).points == points
 
 
-def test_points_given_by_hand_win_over_everything() -> None:
+def test_points_assigned_by_hand_replace_all_others() -> None:
     settings = replace(LATE, override=(Override("ann", NAME, 8, "explained"),))
     for grade in (PASSED, WRONG, Grade(NAME, status=NOT_GRADED)):
         found = credited(grade, settings, hours=80)

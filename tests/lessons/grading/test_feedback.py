@@ -1,4 +1,4 @@
-"""The page of a student: points and why, code and output, links to the notebook and back."""
+"""A student's feedback page: points with reasons, code, output, and links to the notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(folder: Path, settings: Settings) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_page_has_points_reasons_code_and_output(tmp_path: Path) -> None:
+def test_page_has_points_reasons_code_and_output(tmp_path: Path) -> None:
     text = page(tmp_path, DEFAULTS)
     assert "6.67 of 20 points" in text and "<td>6.67 of 10</td>" in text
     assert "<p>right for 67% of the variants</p>" in text
@@ -40,7 +40,7 @@ def test_each_exercise_has_links_to_its_notebook_and_to_the_top(tmp_path: Path) 
     assert text.count('<a href="#top">') == 2 and 'id="top"' in text
 
 
-def test_an_anonymous_page_has_a_code_in_its_name_and_text(tmp_path: Path) -> None:
+def test_anonymous_page_has_a_code_in_its_name_and_text(tmp_path: Path) -> None:
     settings = Settings(anonymous=True)
     text = page(tmp_path, settings)
     code = settings.shown("ann", COURSE.seed)

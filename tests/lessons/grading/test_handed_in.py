@@ -1,4 +1,4 @@
-"""Submissions are read whatever they are called, and one notebook is chosen for each exercise."""
+"""Submissions are read under any file name, and one notebook is chosen for each exercise."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def _submission(**files: dict[str, Any] | str) -> Submission:
         (b"a.b c", "a.b c"),
     ],
 )
-def test_any_name_of_a_folder_gives_one_submission(
-    tmp_path: Path, name: bytes, student: str
-) -> None:
+def test_any_folder_name_gives_one_submission(tmp_path: Path, name: bytes, student: str) -> None:
     folder = os.path.join(os.fsencode(tmp_path), name)
     os.mkdir(folder)
     Path(os.fsdecode(folder), f"{A}.ipynb").write_text(TEXT, encoding="utf-8")
@@ -63,7 +61,7 @@ def test_any_name_of_a_folder_gives_one_submission(
 
 
 @needs_byte_names
-def test_any_name_of_a_notebook_can_be_written_in_a_page(tmp_path: Path) -> None:
+def test_any_notebook_name_can_be_written_to_a_page(tmp_path: Path) -> None:
     folder = tmp_path / "ann"
     folder.mkdir()
     for name in (b"x\xe9.ipynb", b"y\n.IPYNB"):
@@ -75,17 +73,17 @@ def test_any_name_of_a_notebook_can_be_written_in_a_page(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
-def test_texts_are_decoded_in_any_usual_encoding(encoding: str) -> None:
+def test_texts_are_decoded_from_any_usual_encoding(encoding: str) -> None:
     assert decoded("José\nann".encode(encoding)) == "José\nann"
 
 
-def test_a_notebook_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+def test_notebook_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     (tmp_path / "ann.IPYNB").write_text(TEXT, encoding="utf-8-sig")
     (found,) = submissions_in(tmp_path)
     assert found.student == "ann" and notebooks.read(found.files["ann.IPYNB"])["cells"]
 
 
-def test_archives_are_opened(tmp_path: Path) -> None:
+def test_notebooks_in_archives_are_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "ann.ZIP", "w") as archive:
         archive.writestr(f"week 1/{A}.ipynb", TEXT)
         archive.writestr("week 1/.ipynb_checkpoints/x.ipynb", "{}")
@@ -98,7 +96,7 @@ def test_archives_are_opened(tmp_path: Path) -> None:
     assert list(bob.files) == [f"all.zip/{A}.ipynb"] and bob.files[f"all.zip/{A}.ipynb"] == TEXT
 
 
-def test_the_time_of_a_file_is_that_of_the_notebook_or_of_its_archive(tmp_path: Path) -> None:
+def test_file_time_is_that_of_the_notebook_or_its_archive(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     notebook, archive = tmp_path / "ann" / f"{A}.ipynb", tmp_path / "ann" / "all.zip"
     notebook.write_text(TEXT, encoding="utf-8")
@@ -111,7 +109,8 @@ def test_the_time_of_a_file_is_that_of_the_notebook_or_of_its_archive(tmp_path: 
 
 
 def _damaged(data: bytes) -> list[bytes]:
-    """The archive cut off, with other bytes in the middle, and encrypted as its header says."""
+    """The archive truncated, with changed bytes in the middle, or with a header that says
+    encrypted."""
     encrypted = bytearray(data)
     encrypted[6] |= 1
     encrypted[data.index(b"PK\x01\x02") + 8] |= 1
@@ -122,7 +121,7 @@ def _damaged(data: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("number", range(6))
-def test_an_archive_that_cannot_be_opened_is_a_note(tmp_path: Path, number: int) -> None:
+def test_archive_that_cannot_be_opened_gives_a_note(tmp_path: Path, number: int) -> None:
     with zipfile.ZipFile(tmp_path / "good", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{A}.ipynb", TEXT)
     (tmp_path / "ann.zip").write_bytes(_damaged((tmp_path / "good").read_bytes())[number])
@@ -132,7 +131,7 @@ def test_an_archive_that_cannot_be_opened_is_a_note(tmp_path: Path, number: int)
     assert "ann.zip could not be read" in found.notes[0], found.notes
 
 
-def test_an_archive_in_an_archive_is_a_note(tmp_path: Path) -> None:
+def test_archive_in_an_archive_gives_a_note(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
         archive.writestr("week 1/inner.zip", b"")
         archive.writestr("week 1/.cache/other.tar", b"")
@@ -142,7 +141,7 @@ def test_an_archive_in_an_archive_is_a_note(tmp_path: Path) -> None:
     assert ann.notes == ("ann.zip/week 1/inner.zip was not opened: it is an archive in an archive",)
 
 
-def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
+def test_links_and_other_archives_give_notes(tmp_path: Path) -> None:
     (tmp_path / "ann.tar").write_bytes(b"")
     (tmp_path / "bob").symlink_to("/etc")
     (tmp_path / "cid").mkdir()
@@ -155,14 +154,14 @@ def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
     assert not ann.files and not bob.files and not cid.files
 
 
-def test_everyone_of_the_course_has_a_submission_whatever_the_case() -> None:
+def test_every_student_of_the_course_has_a_submission_regardless_of_case() -> None:
     found = whole_class([Submission("ANN"), Submission("guest")], COURSE)
     assert [each.student for each in found] == ["ann", "guest", "José"]
     more = whole_class([Submission("guest")], COURSE, ["zoe", "guest", "ann"])
     assert [each.student for each in more] == ["guest", "ann", "José", "zoe"]
 
 
-def test_several_submissions_of_one_student_are_one_with_the_oldest_file_first(
+def test_several_submissions_of_one_student_are_merged_with_the_oldest_file_first(
     tmp_path: Path,
 ) -> None:
     for name in ("ann", "ANN"):
@@ -179,14 +178,14 @@ def test_several_submissions_of_one_student_are_one_with_the_oldest_file_first(
     assert choose(ann, COURSE).chosen[B].path == f"ann.zip/{B}.ipynb"
 
 
-def test_folders_whose_names_look_the_same_lose_no_file() -> None:
+def test_folders_with_similar_names_lose_no_file() -> None:
     both = [Submission("José", {f"{A}.ipynb": text}, place="José") for text in ("one", "other")]
     (found, _) = whole_class(both, COURSE)
     assert found.files == {f"José/{A}.ipynb": "one", f"José (2)/{A}.ipynb": "other"}
 
 
 @pytest.mark.parametrize("copy", [f"{A}-Copy1", f"{A} (1)", "mine"])
-def test_of_copies_the_newest_with_an_answer_is_graded(tmp_path: Path, copy: str) -> None:
+def test_newest_copy_with_an_answer_is_graded(tmp_path: Path, copy: str) -> None:
     folder = tmp_path / "ann"
     folder.mkdir()
     seed = COURSE.seed_of("ann", A)
@@ -204,7 +203,7 @@ def test_of_copies_the_newest_with_an_answer_is_graded(tmp_path: Path, copy: str
     ]
 
 
-def test_the_seed_of_a_notebook_decides_its_variant() -> None:
+def test_seed_in_a_notebook_determines_its_variant() -> None:
     own = COURSE.seed_of("ann", A)
     chosen = choose(_submission(**{A: with_code(A, "answer = 1", own)}), COURSE).chosen[A]
     assert (chosen.seed, chosen.notes) == (own, [])
@@ -216,7 +215,7 @@ def test_the_seed_of_a_notebook_decides_its_variant() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1000, 10**30, True, 1.5, "1", None, [], {}])
-def test_seeds_that_no_course_gives_are_notes(seed: Any) -> None:
+def test_seeds_that_no_course_gives_are_noted(seed: Any) -> None:
     data = right(A)
     data["metadata"]["byoc_lab"]["seed"] = seed
     chosen = choose(_submission(**{A: data}), COURSE).chosen[A]
@@ -224,13 +223,13 @@ def test_seeds_that_no_course_gives_are_notes(seed: Any) -> None:
     assert "its seed is not one that a course gives" in chosen.notes[0]
 
 
-def test_swapped_notebooks_are_graded_as_what_they_are() -> None:
+def test_swapped_notebooks_are_graded_by_their_content() -> None:
     found = choose(_submission(**{A: right(B), B: right(A)}), COURSE).chosen
     assert (found[A].path, found[B].path) == (f"{B}.ipynb", f"{A}.ipynb")
     assert f"the notebook was renamed to {B}.ipynb" in found[A].notes
 
 
-def test_an_answer_in_the_notebook_of_another_exercise_is_not_lost() -> None:
+def test_answer_in_the_notebook_of_another_exercise_is_found() -> None:
     found = choose(_submission(**{A: right(B)}), COURSE).chosen
     assert f"{A}.ipynb says that it is the notebook of '{B}'" in found[A].notes
     assert found[B].path == f"{A}.ipynb"
@@ -241,7 +240,7 @@ def test_an_answer_in_the_notebook_of_another_exercise_is_not_lost() -> None:
     [None, 3, [], {}, {"byoc_lab": 1}, {"byoc_lab": {"exercise": []}},
      {"byoc_lab": {"exercise": {}, "seed": {}}}, {"byoc_lab": {"exercise": "\ud800"}}],
 )  # fmt: skip
-def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
+def test_any_metadata_is_accepted(metadata: Any) -> None:
     data = right(A)
     data["metadata"] = metadata
     assert choose(_submission(**{A: data}), COURSE).chosen[A].data == data
@@ -271,7 +270,7 @@ def test_unreadable_notebook_leaves_its_exercise_ungraded(name: str, of: list[st
     assert f"{name}.ipynb: the file is not a notebook" in found[A].notes[0]
 
 
-def test_a_notebook_as_it_was_handed_out_says_which_other_file_cannot_be_read() -> None:
+def test_unchanged_notebook_gets_a_note_on_other_unreadable_files() -> None:
     stub = notebooks.notebook(A, COURSE.seed_of("ann", A))
     found = choose(_submission(**{A: stub, f"{A}-Copy1": "{"}), COURSE).chosen[A]
     assert f"{A}-Copy1.ipynb: the file is not a notebook" in found.notes[-1]
@@ -289,7 +288,7 @@ def test_notebooks_of_version_3_and_cells_without_text_are_read() -> None:
 
 
 def _bare(name: str, seed: int = 0) -> dict[str, Any]:
-    """A notebook that has lost the metadata of byoc_lab, as some programs save it."""
+    """A notebook without byoc_lab's metadata, as some programs save it."""
     data = with_code(name, "answer = 1", seed)
     return {**data, "metadata": {}, "cells": [{**each, "metadata": {}} for each in data["cells"]]}
 
@@ -299,7 +298,7 @@ def _bare(name: str, seed: int = 0) -> dict[str, Any]:
     [f"{A}.ipynb.json", f"{A}.ipynb.txt", f"{A}.json", "add_the_missing_begin.ipynb",
      f"{A} (1).ipynb", f"Ann-{A.upper()}-final.ipynb", "homework1.ipynb", "notes.txt"],
 )  # fmt: skip
-def test_a_notebook_is_known_by_its_content_whatever_its_file_is_called(
+def test_notebook_is_recognized_by_its_content_under_any_file_name(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "ann").mkdir()
@@ -310,7 +309,7 @@ def test_a_notebook_is_known_by_its_content_whatever_its_file_is_called(
     assert course_of(tmp_path, [found])[0].exercises == (A,)
 
 
-def test_a_notebook_is_known_by_its_heading_or_by_the_name_of_its_file() -> None:
+def test_notebook_is_recognized_by_its_heading_or_its_file_name() -> None:
     data = _bare(A)
     data["cells"] = [each for each in data["cells"] if each["cell_type"] != "code"]
     data["cells"].append({"cell_type": "code", "source": "answer = 1"})
@@ -322,7 +321,7 @@ def test_a_notebook_is_known_by_its_heading_or_by_the_name_of_its_file() -> None
     assert not found.chosen and "no exercise of the course" in found.notes(A)[0]
 
 
-def test_a_notebook_of_several_exercises_is_a_note_and_one_of_none_is_not() -> None:
+def test_notebook_of_several_exercises_gets_a_note() -> None:
     both = _bare(A)
     both["cells"] += _bare(B)["cells"]
     (note,) = choose(Submission("ann", {"x.ipynb": json.dumps(both)}), COURSE).notes(A)
@@ -335,7 +334,7 @@ def test_a_notebook_of_several_exercises_is_a_note_and_one_of_none_is_not() -> N
 @pytest.mark.parametrize(
     "name", [f"{A}.py", f"{A}.html", "homework.pdf", ".ipynb_checkpoints/x.ipynb"]
 )
-def test_a_file_that_is_not_graded_is_a_note_if_nothing_else_was_handed_in(
+def test_file_that_is_not_graded_gets_a_note_if_nothing_else_was_submitted(
     tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / "ann" / name
@@ -346,16 +345,14 @@ def test_a_file_that_is_not_graded_is_a_note_if_nothing_else_was_handed_in(
     assert first.status == "not graded" and name in first.notes[0] and "ask for" in first.notes[0]
 
 
-def test_files_beside_the_notebooks_are_notes_only_if_they_are_named_after_a_missing_one() -> None:
+def test_other_files_get_a_note_only_if_named_after_a_missing_notebook() -> None:
     others = {f"{B}.py": "it is not a notebook", "data.csv": "it is not a notebook"}
     found = choose(Submission("ann", {f"{A}.ipynb": TEXT}, others=others), COURSE)
     assert found.notes(B) == [f"{B}.py: it is not a notebook"] and not found.notes(A)
 
 
 @pytest.mark.parametrize("member", [f"../../{A}.ipynb", f"/{A}.ipynb", f"./week\\{A}.ipynb"])
-def test_members_of_archives_are_read_wherever_they_claim_to_be(
-    tmp_path: Path, member: str
-) -> None:
+def test_archive_members_with_any_path_are_read(tmp_path: Path, member: str) -> None:
     with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo(member), json.dumps(_bare(A)))
         archive.writestr("README.md", "text")

@@ -1,4 +1,4 @@
-"""The notebooks of exercises in the repository are those that the exercises give."""
+"""The notebooks of exercises in the repository equal those generated from the exercises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byoc_lab.lessons.verdict import NOT_HERE
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_notebooks_are_up_to_date(tmp_path: Path) -> None:
+def test_generated_notebooks_are_up_to_date(tmp_path: Path) -> None:
     written = write_notebooks(tmp_path)
     kept = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "notebooks/exercises").iterdir()}
     assert kept == {p.name: p.read_text(encoding="utf-8") for p in written}, (
@@ -30,7 +30,7 @@ def test_the_notebooks_are_up_to_date(tmp_path: Path) -> None:
 
 
 def _definitions(code: str) -> set[str]:
-    """The top-level statements that define `answer`, in normal form."""
+    """The top-level statements that define `answer`, normalized."""
     found = set()
     for node in ast.parse(code).body:
         targets = node.targets if isinstance(node, ast.Assign) else [node]
@@ -39,7 +39,7 @@ def _definitions(code: str) -> set[str]:
     return found
 
 
-def test_the_notebooks_of_students_have_no_solutions() -> None:
+def test_notebooks_for_students_have_no_solutions() -> None:
     def definitions(text: str) -> set[str]:
         return {d for cell in code_of(json.loads(text)) for d in _definitions(cell)}
 
@@ -53,9 +53,12 @@ def test_the_notebooks_of_students_have_no_solutions() -> None:
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_a_notebook_shows_the_verdict(exercise: Exercise) -> None:
-    """The stub is told what is wrong; the instructor's copy passes; neither is judged where what it
-    needs is missing. In a kernel and a browser, the student's walk runs them."""
+def test_notebook_shows_the_result_of_its_check(exercise: Exercise) -> None:
+    """The stub gets its mistake, the instructor's copy passes, and neither is judged if a
+    requirement is missing.
+
+    The student's walk runs them in a kernel and a browser.
+    """
     given = (ROOT / f"notebooks/exercises/{exercise.name}.ipynb").read_text(encoding="utf-8")
     here = exercise.missing() is None
     wanted = [(given, "not yet" if here else NOT_HERE)]

@@ -1,6 +1,6 @@
-"""Hostile programs through the real grader: contained, 0 points with a reason, and the rest graded.
+"""Hostile programs in the real grader: contained, 0 points with a reason, and others are graded.
 
-Each file of `hostile/` has programs of one topic: `== name | outcome | conditions`, and the code.
+Each file of `hostile/` has programs on one topic: `== name | outcome | conditions`, and the code.
 The outcome is a status or a mistake, and after a colon a part of the message. Conditions: `slow`,
 `counted` (needs a kernel that counts processes), `notes:` and a part of a note, or a machine.
 """
@@ -54,7 +54,7 @@ def reply(**data):
 
 @dataclass(frozen=True)
 class Program:
-    """A hostile program and what becomes of it."""
+    """A hostile program and its expected outcome."""
 
     name: str
     outcome: str
@@ -79,7 +79,7 @@ TOPICS = sorted(path.stem for path in FOLDER.glob("*.txt"))
 PROGRAMS = {topic: list(programs(topic)) for topic in TOPICS}
 
 
-def test_the_corpus_has_programs_of_each_topic() -> None:
+def test_corpus_has_programs_on_each_topic() -> None:
     assert TOPICS == [
         "ctypes", "descriptors", "files", "frames", "memory", "processes", "signals", "sockets",
     ]  # fmt: skip
@@ -87,7 +87,7 @@ def test_the_corpus_has_programs_of_each_topic() -> None:
     assert len(names) == len(set(names)) >= 140
 
 
-def test_the_guide_names_programs_of_the_corpus() -> None:
+def test_guide_names_programs_in_the_corpus() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "teaching.md").read_text(encoding="utf-8")
     table = guide.partition("| A notebook cannot |")[2].partition("\n\n")[0]
     rows = [line.split("|")[2] for line in table.splitlines()[2:]]
@@ -99,7 +99,7 @@ def test_the_guide_names_programs_of_the_corpus() -> None:
 
 @pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")
 def test_hostile_programs_are_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sixth program of each topic in one class; the slow test has all."""
+    """Every sixth program on each topic, in one class; the slow test runs all."""
     assert BEST is not None
     quick = [[each for each in PROGRAMS[name] if "slow" not in each.conditions] for name in TOPICS]
     check([each for topic in quick for each in topic[::6]], BEST, tmp_path, monkeypatch)
@@ -108,15 +108,15 @@ def test_hostile_programs_are_contained(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.slow
 @each_container
 @pytest.mark.parametrize("topic", TOPICS)
-def test_all_hostile_programs_are_contained_in_each_way(
+def test_all_hostile_programs_are_contained_in_each_implementation(
     topic: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(PROGRAMS[topic], way, tmp_path, monkeypatch)
 
 
 def check(found: list[Program], way: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grade the programs that are expected to time out soon, and the others with time enough on any
-    machine to reach what ends them."""
+    """Grades programs that should time out with a short limit, and others with a limit long
+    enough for any machine."""
     found = [each for each in found if counted(way) or "counted" not in each.conditions]
     assert found
     late = [each for each in found if each.outcome != "timed out"]
@@ -130,7 +130,7 @@ def check(found: list[Program], way: str, folder: Path, monkeypatch: pytest.Monk
 def check_class(
     found: list[Program], limits: Limits, way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Grade a class of hostile students, each right in the last exercise, and an honest one."""
+    """Grades a class of hostile students, each right in the last exercise, and an honest one."""
     assert len(NAMES) > 10
     monkeypatch.setattr(containers, "way", lambda: way)
     course = Course("c", 1, NAMES, from_notebooks=True)
@@ -142,7 +142,7 @@ def check_class(
         closing(socket.socket(socket.AF_UNIX)) as abstract,
         closing(socket.create_server(("127.0.0.1", 0))) as port,
     ):
-        monkeypatch.chdir(outside)  # the path of a socket is short
+        monkeypatch.chdir(outside)  # a socket path must be short
         in_folder.bind("socket")
         abstract.bind(f"\0byoc-lab-{os.getpid()}-{way}")
         listening = (in_folder, abstract, port)
@@ -157,7 +157,7 @@ def check_class(
             "RUNTIME": f"/run/user/{os.getuid()}", "GRADER": os.getpid(), "MEMORY": MEMORY,
         }  # fmt: skip
         given: dict[tuple[str, str], Program] = {}
-        # Two students at least, graded side by side, since some programs sleep until their end.
+        # At least two students, graded in parallel, because some programs sleep until their end.
         students = max(2, math.ceil(len(found) / (len(NAMES) - 1)))
         for number, program in enumerate(found):
             place, student = divmod(number, students)
@@ -193,7 +193,7 @@ def check_class(
 
 
 def wrong(program: Program, grade: Grade) -> str:
-    """How the grade of a program differs from what is expected; empty if it does not."""
+    """The difference between a program's grade and the expected one; empty if there is none."""
     told = " ".join((*grade.messages, *grade.notes, grade.html))
     outcome, _, message = program.outcome.partition(": ")
     notes = [each.partition(": ")[2] for each in program.conditions if each.startswith("notes: ")]

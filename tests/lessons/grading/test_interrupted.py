@@ -1,5 +1,5 @@
-"""A grader that is interrupted, and workers that are killed: what was graded stays, what was not is
-graded again, and nothing is left behind."""
+"""An interrupted grader, and killed workers: graded submissions stay, others are graded again,
+and no processes or files remain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.linux
 NAME = "annotate-diamond"
 
 
-def test_an_interrupted_grader_leaves_its_table_and_nothing_else(tmp_path: Path) -> None:
+def test_interrupted_grader_leaves_only_its_table(tmp_path: Path) -> None:
     write(tmp_path / "in" / "ann", NAME, right(NAME))
     write(tmp_path / "in" / "bob", NAME, with_code(NAME, FOR_EVER))
     grader = Grader(tmp_path)
@@ -35,7 +35,7 @@ def test_an_interrupted_grader_leaves_its_table_and_nothing_else(tmp_path: Path)
     assert grader.left() == []
 
 
-def test_the_submission_of_a_killed_worker_is_graded_again(tmp_path: Path) -> None:
+def test_submission_of_a_killed_worker_is_graded_again(tmp_path: Path) -> None:
     for student in ("ann", "bob"):
         write(tmp_path / "in" / student, NAME, right(NAME))
     grader = Grader(tmp_path)
@@ -46,7 +46,7 @@ def test_the_submission_of_a_killed_worker_is_graded_again(tmp_path: Path) -> No
     assert grader.left() == []
 
 
-def test_a_submission_whose_worker_is_killed_every_time_has_an_empty_cell(tmp_path: Path) -> None:
+def test_submission_whose_worker_is_always_killed_has_an_empty_cell(tmp_path: Path) -> None:
     write(tmp_path / "in" / "bob", NAME, with_code(NAME, FOR_EVER))
     grader, killed = Grader(tmp_path), set[int]()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Judging what a sandbox gave: the share of variants, the shapes, and a copy of the pass."""
+"""Judging the results of a sandbox: share of variants, code structure, and copies of the pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME, SEEDS = "add-the-missing-begin", [0, 1001, 1002]
 
 
 def grade(name: str, answers: list[Any], cells: list[str]) -> Grade:
-    """The grade of answers to the variants of SEEDS, one each."""
+    """The grade of one answer for each of the variants of SEEDS."""
     exercise = get(name)
     values = [
         {"value": encode(exercise.respond(answer, exercise.question(seed)))}
@@ -32,7 +32,7 @@ def grade(name: str, answers: list[Any], cells: list[str]) -> Grade:
     return graded(name, SEEDS, result, (), Limits(), cells)
 
 
-def test_the_share_is_that_of_all_variants_and_the_mistake_is_the_first() -> None:
+def test_share_counts_all_variants_and_the_first_mistake_is_reported() -> None:
     right, wrong = solution(NAME).answer, lambda mod: mod
     whole, two, none = (
         grade(NAME, answers, [source(NAME)])
@@ -44,7 +44,7 @@ def test_the_share_is_that_of_all_variants_and_the_mistake_is_the_first() -> Non
     assert "but not for another one" in two.messages[0]
 
 
-def test_a_grade_has_the_shapes_of_the_code_and_of_the_modules() -> None:
+def test_grade_has_the_structure_of_code_and_modules() -> None:
     right = solution(NAME).answer
     found = grade(NAME, [right] * 3, [source(NAME)])
     assert {each.split()[0] for each in found.shapes} == {CODE, MODULE}
@@ -53,7 +53,7 @@ def test_a_grade_has_the_shapes_of_the_code_and_of_the_modules() -> None:
     assert not {*found.shapes} & {each for each in of_stub.shapes if each.startswith(CODE)}
 
 
-def test_a_copy_of_the_pass_gets_its_points_and_a_note() -> None:
+def test_copy_of_the_pass_gets_its_points_and_a_note() -> None:
     name = "write-merge-composite"
     text = textwrap.dedent(inspect.getsource(MergeComposite.run_function))
     found = grade(name, [solution(name).answer] * 3, [text])
@@ -70,6 +70,6 @@ def test_a_copy_of_the_pass_gets_its_points_and_a_note() -> None:
         ("timed out", "your notebook was stopped: timed out; it may use 30 seconds"),
     ],
 )
-def test_a_student_is_told_what_ended_the_run(status: str, told: str) -> None:
+def test_message_to_the_student_states_how_the_run_ended(status: str, told: str) -> None:
     found = graded(NAME, SEEDS, {"status": status, "reply": ""}, (), Limits())
     assert (found.status, found.points) == (status, 0) and found.messages[0].startswith(told)

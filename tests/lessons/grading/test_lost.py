@@ -1,4 +1,4 @@
-"""A worker or a sandbox that dies costs nobody a point."""
+"""A worker or a sandbox that dies costs no student a point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COURSE = Course("c", 1, (NAME,), from_notebooks=True)
 
 
 class Losing(Executor):
-    """An executor that loses the submissions of a student some times, and grades others at once."""
+    """An executor that loses a student's submission several times, and grades others at once."""
 
     def __init__(self, times: int):
         self.times, self.asked = times, Counter[str]()
@@ -46,7 +46,7 @@ def submissions() -> list[Submission]:
     return [Submission(student, {f"{NAME}.ipynb": "{}"}) for student in ("ann", "bob")]
 
 
-def test_a_submission_that_was_lost_is_graded_again() -> None:
+def test_lost_submission_is_graded_again() -> None:
     pool = Losing(times=2)
     grades = grading.grade(submissions(), COURSE, executor=pool)
     assert {student: g.points for student, (g,) in grades.items()} == {"ann": 10, "bob": 10}
@@ -66,7 +66,7 @@ def test_job_lost_every_time_gets_an_empty_cell_and_a_note(tmp_path: Path) -> No
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["ann.json"]
 
 
-def test_the_table_is_written_as_grading_goes(tmp_path: Path) -> None:
+def test_table_is_written_during_grading(tmp_path: Path) -> None:
     table = tmp_path / "grades.csv"
     seen = []
 
@@ -78,7 +78,7 @@ def test_the_table_is_written_as_grading_goes(tmp_path: Path) -> None:
     assert seen == [(1, 2, 1, 2), (2, 2, 2, 2)]
 
 
-def test_a_sandbox_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandbox_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = {"status": "ran", "printed": "", "reply": "{}", "isolated": True}
     asked: list[int] = []
 
@@ -95,7 +95,7 @@ def test_a_sandbox_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     assert asked == [4, 3, 2]
 
 
-def test_the_command_has_an_exit_code_for_it(
+def test_grade_command_with_a_lost_submission_exits_with_inconclusive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "in" / "ann", NAME, right(NAME))

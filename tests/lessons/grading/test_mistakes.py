@@ -1,4 +1,4 @@
-"""Statistics of a class: the table and the figure have every result."""
+"""Statistics of a class: the table and the figure contain every result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRADES = {
 }
 
 
-def test_results_are_passed_then_mistakes_then_what_is_missing() -> None:
+def test_results_are_ordered_passed_mistakes_missing() -> None:
     assert results(GRADES) == [
         Result(A, "passed", ("ann", "cid", "dan")),
         Result(A, "missing", ("bob",)),
@@ -39,7 +39,7 @@ def test_no_kind_of_mistake_has_the_name_of_a_status() -> None:
     assert not [(e.name, *both) for e in all_exercises() if (both := taken & {*e.mistakes})]
 
 
-def test_the_figure_has_a_bar_for_each_result() -> None:
+def test_figure_has_a_bar_for_each_result() -> None:
     (axes,) = figure(results(GRADES)).axes
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == [f"{each.exercise}: {each.result}" for each in results(GRADES)]
@@ -47,7 +47,7 @@ def test_the_figure_has_a_bar_for_each_result() -> None:
     assert figure([]).axes
 
 
-def test_the_tables_of_mistakes_and_of_similar_answers_are_written(tmp_path: Path) -> None:
+def test_tables_of_mistakes_and_of_similar_answers_are_written(tmp_path: Path) -> None:
     texts = {f"s{n}": independent(n) for n in range(20)} | {"ann": ORIGINAL, "bob": COPY}
     grades = {
         student: [Grade(B, 10, "passed", shapes=kept(CODE, code_shapes([text])))]

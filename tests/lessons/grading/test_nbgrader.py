@@ -1,4 +1,4 @@
-"""nbgrader itself releases a course's notebooks, collects answers and grades them."""
+"""nbgrader releases a course's notebooks, collects answers and grades them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.lessons.grading.course import NBGRADER, new_course
 from byoc_lab.lessons.solutions import source, wrong_source
 
 nbgrader = pytest.importorskip("nbgrader")
-# It starts `alembic`, which is beside it where it was installed.
+# nbgrader starts `alembic`, which is installed beside it.
 SCRIPTS = [str(Path(nbgrader.__file__).parents[4] / "bin"), str(Path(sys.executable).parent)]
 NAMES = ("add-the-missing-begin", "annotate-diamond")
 
@@ -43,7 +43,7 @@ def _answer(path: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_course_is_released_collected_and_graded(tmp_path: Path) -> None:
+def test_course_is_released_collected_and_graded_by_nbgrader(tmp_path: Path) -> None:
     new_course(tmp_path / "course", NAMES, seed=1, name="byoc")
     folder, exchange = tmp_path / "course" / NBGRADER, tmp_path / "exchange"
     exchange.mkdir()
@@ -63,7 +63,8 @@ def test_a_course_is_released_collected_and_graded(tmp_path: Path) -> None:
             assert source(name).strip().splitlines()[-4] not in text
             _answer(path, given(name) if given else wrong_source(name, "no-region"))
         _nbgrader(home, "submit", "byoc", *shared)
-        # nbgrader names a submission after the account that submits: here, one for all students.
+        # nbgrader names a submission after the submitting account, here the same for all
+        # students.
         inbound = exchange / "byoc" / "inbound"
         (mine,) = (p for p in inbound.iterdir() if p.name.partition("+")[0] not in students)
         mine.rename(inbound / "+".join([student, *mine.name.split("+")[1:]]))

@@ -1,4 +1,4 @@
-"""What is read from a student's notebook beside its answer: the code, and the hints."""
+"""The code and the hints that are read from a student's notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lessons.grading.generated import with_code
 NAME = "annotate-diamond"
 
 
-def test_the_code_of_a_student_is_without_task_and_check() -> None:
+def test_student_s_code_excludes_task_and_check() -> None:
     data = with_code(NAME, "answer = 1")
     data["cells"].append({"cell_type": "code", "metadata": {}, "source": "print(2)"})
     data["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "a thought"})
@@ -31,13 +31,13 @@ def test_the_code_of_a_student_is_without_task_and_check() -> None:
         ("verdict = True", ["the cell 'check' was changed"]),
     ],
 )
-def test_a_check_that_asks_for_hints_is_not_a_changed_one(line: str, notes: list[str]) -> None:
+def test_check_that_asks_for_hints_is_not_a_changed_cell(line: str, notes: list[str]) -> None:
     data = with_code(NAME, "answer = 1")
     data["cells"][3]["source"].append(f"\n{line}")
     assert notebooks.changed_cells(data, NAME) == notes
 
 
-def test_long_code_is_cut() -> None:
+def test_long_code_is_truncated() -> None:
     text = notebooks.answer_of(with_code(NAME, "x = 1\n" * 100_000))
     assert len(text) < notebooks.MAX_ANSWER + 20 and text.endswith("# ... cut off")
 
@@ -53,7 +53,7 @@ def test_long_code_is_cut() -> None:
         ("verdict.hint(4)", 0),
     ],
 )
-def test_the_highest_hint_is_counted(line: str, hints: int) -> None:
+def test_highest_hint_is_counted(line: str, hints: int) -> None:
     assert notebooks.hints_of(with_code(NAME, f"answer = 1\n{line}")) == hints
 
 
@@ -80,7 +80,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.slow
-def test_the_check_of_nbgrader_is_its_own_whatever_the_notebook_has_replaced() -> None:
+def test_nbgrader_check_is_unaffected_by_what_the_notebook_replaces() -> None:
     answers = {e.name: source(e.name) for e in all_exercises() if e.missing() is None}
     tasks = {}
     for name, text in (*answers.items(), ("wrong", "answer = None")):

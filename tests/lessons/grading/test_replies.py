@@ -1,4 +1,4 @@
-"""Replies: what an answer gave survives JSON, and hostile JSON raises one error."""
+"""Replies: an answer's results survive JSON, and hostile JSON raises one error."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow
 
 
 @given(st.recursive(LEAVES, lambda each: st.lists(each, max_size=3), max_leaves=8))
-def test_data_survives(value: Any) -> None:
+def test_plain_data_survives_json(value: Any) -> None:
     assert decode(json.loads(json.dumps(encode(value)))) == value
 
 
-def test_arrays_and_modules_survive() -> None:
+def test_arrays_and_modules_survive_json() -> None:
     array = np.arange(6, dtype="float32").reshape(2, 3)
     back = decode(json.loads(json.dumps(encode(array))))
     assert back.dtype == array.dtype and np.array_equal(back, array)
@@ -48,13 +48,13 @@ def test_encoded_unsupported_value_keeps_the_name_of_its_type() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_hostile_data_raises_one_error(data: Any) -> None:
+def test_hostile_json_raises_byoc_lab_error(data: Any) -> None:
     with pytest.raises(ByocLabError):
         decode(data)
 
 
 def _graded(name: str, answer: Any, seeds: list[int]) -> dict[str, Any]:
-    """The verdict by way of JSON, as in a graded run."""
+    """The result of a check through JSON, as in a graded run."""
     exercise = get(name)
     found = []
     for seed in seeds if exercise.varies(answer) else seeds[:1]:
@@ -70,7 +70,7 @@ def _graded(name: str, answer: Any, seeds: list[int]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [e.name for e in all_exercises() if e.name not in SLOW])
-def test_a_graded_run_sees_what_the_notebook_sees(name: str) -> None:
+def test_graded_run_has_the_result_of_the_notebook(name: str) -> None:
     assert _graded(name, solution(name).answer, [5, 1001])["passed"]
     for key, answer in solution(name).WRONG.items():
         assert _graded(name, answer, [5, 1001])["mistake"] == key

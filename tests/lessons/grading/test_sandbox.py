@@ -1,4 +1,4 @@
-"""The sandbox: whatever a notebook does, it is marked, and the next one runs."""
+"""The sandbox: a notebook gets its status whatever it does, and the next one runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _replied(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @each_way
-def test_hostile_notebooks_are_marked_and_the_rest_goes_on(way: str | None) -> None:
+def test_hostile_notebook_gets_its_status_and_the_next_one_runs(way: str | None) -> None:
     for status, text in HOSTILE.items():
         limits = Limits(seconds=2) if status == "timed out" else LIMITS
         hostile, good = run_sandboxed([_cells(text), GOOD], limits, [], way)
@@ -68,14 +68,14 @@ NOTEBOOKS = {
 
 @cache
 def results(way: str | None) -> dict[str, Mapping[str, Any]]:
-    """What becomes of each notebook: all run in one sandbox, which takes a second to start."""
+    """The outcome of each notebook: all run in one sandbox, which takes a second to start."""
     importlib.import_module("byoc_lab.lessons.solutions.annotate_diamond")  # it may be compiled now
     ran = run_sandboxed(list(NOTEBOOKS.values()), LIMITS, [str(SOLUTIONS)], way)
     return dict(zip(NOTEBOOKS, ran, strict=True))
 
 
 @each_way
-def test_network_and_hidden_folders_are_refused_and_noticed(way: str | None) -> None:
+def test_access_to_network_and_hidden_folders_is_refused_and_noted(way: str | None) -> None:
     for note in NOTICED:
         assert _replied(results(way)[note])["noticed"] == [note]
 
@@ -98,7 +98,7 @@ def test_memory_is_limited(way: str | None) -> None:
 
 
 @each_way
-def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
+def test_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
     found = _replied(results(way)["an error"])
     assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
     assert found["replies"] == [{"value": 3}]
@@ -107,7 +107,7 @@ def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
 @pytest.mark.parametrize(
     "call", ["raise SystemExit", "import sys; sys.exit(3)", "raise KeyboardInterrupt"]
 )
-def test_an_answer_that_ends_python_raised_and_is_not_missing(call: str) -> None:
+def test_answer_that_ends_python_is_graded_as_raised(call: str) -> None:
     task = _cells(f"def answer(mod):\n    {call}")
     (result,) = run_sandboxed([task], LIMITS, [], BEST)
     grade = graded(NAME, [0], result, (), LIMITS)
@@ -116,14 +116,14 @@ def test_an_answer_that_ends_python_raised_and_is_not_missing(call: str) -> None
     assert (grade.status, grade.mistake) == ("not yet", "raised") and told in grade.messages[0]
 
 
-def test_an_error_outside_the_cells_is_not_told_as_a_missing_answer() -> None:
+def test_error_outside_the_cells_is_not_graded_as_a_missing_answer() -> None:
     result = {"status": "ran", "reply": json.dumps({"error": "OSError: no space"})}
     grade = graded(NAME, [0], result, (), LIMITS)
     assert (grade.status, grade.mistake) == ("crashed", "no-reply")
     assert "before the answer was tried: OSError: no space" in grade.messages[0]
 
 
-def test_a_cell_that_is_not_unicode_does_not_stop_the_next() -> None:
+def test_cell_that_is_not_unicode_does_not_stop_the_next() -> None:
     (result,) = run_sandboxed([_cells("x = '\ud800'", "answer = 3")], LIMITS, [], BEST)
     found = _replied(result)
     assert found["replies"] == [{"value": 3}]
@@ -131,7 +131,7 @@ def test_a_cell_that_is_not_unicode_does_not_stop_the_next() -> None:
 
 
 @each_container
-def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> None:
+def test_native_code_in_a_container_finds_no_files_of_others(tmp_path: Path, way: str) -> None:
     (tmp_path / "other.ipynb").write_text("secret")
     text = (
         "import subprocess\n"
@@ -145,13 +145,13 @@ def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> N
 
 
 @each_container
-def test_a_notebook_that_kills_what_it_can_costs_itself_only(way: str) -> None:
+def test_notebook_that_kills_processes_harms_only_itself(way: str) -> None:
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(-1, signal.SIGKILL)"
     first, second = run_sandboxed([_cells(text), GOOD], LIMITS, [], way)
     assert first["status"] != "timed out" and "value" in _replied(second)["replies"][0]
 
 
-def test_the_library_of_the_exercises_is_known_without_the_cell_of_the_task() -> None:
+def test_library_of_the_exercises_is_registered_without_the_task_cell() -> None:
     names = ("let-program", "annotate-diamond", "halve-the-bytes", "find-the-wrong-region")
     tasks = [{"exercise": name, "cells": [source(name)], "seeds": [0, 1001]} for name in names]
     for name, result in zip(names, run_sandboxed(tasks, LIMITS, [], BEST), strict=True):
@@ -160,7 +160,7 @@ def test_the_library_of_the_exercises_is_known_without_the_cell_of_the_task() ->
 
 
 class Counted:
-    """A control group in which the kernel ends a process for each of some results."""
+    """A control group in which the kernel kills a process during some of the notebooks."""
 
     def __init__(self, *ended: bool):
         self.ended, self.count = list(ended), 0
@@ -173,7 +173,9 @@ class Counted:
         return self.count
 
 
-def test_a_process_that_the_kernel_ends_for_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_killed_by_the_kernel_for_memory_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     group = nullcontext(Counted(False, True, False))
     monkeypatch.setattr(sandboxed, "_counting", lambda limits: group)
     found = list(run_sandboxed([GOOD] * 3, LIMITS, [], BEST))
@@ -183,7 +185,9 @@ def test_a_process_that_the_kernel_ends_for_memory_is_told(monkeypatch: pytest.M
     assert (grade.points, grade.mistake) == (0, "too much memory")
 
 
-def test_a_sandbox_that_the_kernel_ends_for_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandbox_killed_by_the_kernel_for_memory_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given = iter([Counted(True, False), Counted(False)])
     monkeypatch.setattr(sandboxed, "_counting", lambda limits: nullcontext(next(given)))
     end = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"

@@ -1,4 +1,4 @@
-"""`course.toml`: what it says is read, and what it cannot mean is refused with words."""
+"""`course.toml`: valid settings are read, invalid ones are refused with a message."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read(folder: Path, text: str) -> Settings:
     return read_settings(folder, NAMES)
 
 
-def test_without_a_file_and_without_a_key_nothing_is_set(tmp_path: Path) -> None:
+def test_missing_file_or_key_gives_the_defaults(tmp_path: Path) -> None:
     assert read_settings(tmp_path, NAMES) == DEFAULTS == read(tmp_path, TEMPLATE)
 
 
-def test_the_template_without_its_comment_signs_sets_every_key(tmp_path: Path) -> None:
+def test_template_without_comment_signs_sets_every_key(tmp_path: Path) -> None:
     text = re.sub(r"^# (?=[\[\w\"]+.*[=\]])", "", TEMPLATE, flags=re.M)
     found = read(tmp_path, text)
     for name in Settings.__dataclass_fields__:
@@ -41,20 +41,20 @@ def test_the_template_without_its_comment_signs_sets_every_key(tmp_path: Path) -
     assert found.deadline(NAMES[1]) == datetime(2026, 11, 30, 22, 59, tzinfo=timezone.utc)
 
 
-def test_an_exercise_may_have_a_deadline_of_its_own(tmp_path: Path) -> None:
+def test_exercise_may_have_a_separate_deadline(tmp_path: Path) -> None:
     early, late = "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"
     found = read(tmp_path, f"[deadlines]\nevery = {early}\n{NAMES[0]} = {late}\n")
     assert [found.deadline(name).month for name in NAMES] == [12, 11]  # type: ignore[union-attr]
     assert DEFAULTS.deadline(NAMES[0]) is None
 
 
-def test_the_loss_grows_in_steps_after_the_grace() -> None:
+def test_late_penalty_grows_in_steps_after_the_grace_period() -> None:
     late = Late(0.5, ((0, 10), (24, 50), (72, 100)))
     hours = [-3, 0, 0.5, 0.6, 24.5, 24.6, 72.6]
     assert [late.percent(each) for each in hours] == [0, 0, 0, 10, 10, 50, 100]
 
 
-def test_a_linear_penalty_grows_between_its_pairs_and_is_constant_after_them() -> None:
+def test_linear_penalty_grows_between_its_pairs_and_stays_constant_after_them() -> None:
     late = Late(0.5, ((0, 0), (10, 20), (50, 100)), linear=True)
     hours = np.linspace(-1, 60, 200)
     expected = np.interp(hours - 0.5, [0, 10, 50], [0, 20, 100])
@@ -115,7 +115,7 @@ def test_invalid_setting_is_refused_with_its_key(tmp_path: Path, text: str, told
         'override = [{student = "bob", exercise = "fix-the-name", points = 1, why = "x"}]',
     ],
 )
-def test_settings_of_a_student_who_is_not_there_are_refused(tmp_path: Path, text: str) -> None:
+def test_settings_of_an_unknown_student_are_refused(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text)
     found.check_students(["ann", "bob"])
     with pytest.raises(SettingsError, match="names 'bob', who is not a student of the class"):

@@ -1,4 +1,4 @@
-"""The settings that the teacher's page shows: they are read, and give the points that it says."""
+"""The settings shown on the teacher's page are valid, and give the points stated there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(folder: Path) -> Settings:
     return read_settings(folder, (A, B))
 
 
-def test_the_page_describes_every_key_and_sets_each(tmp_path: Path) -> None:
+def test_page_describes_every_key_and_sets_each(tmp_path: Path) -> None:
     section = PAGE.partition("## Your settings")[2].partition("\n## ")[0]
     described = re.findall(r"^\| `(\w+)` \|", section, re.M)
     assert set(described) == set(Settings.__dataclass_fields__)
@@ -28,7 +28,7 @@ def test_the_page_describes_every_key_and_sets_each(tmp_path: Path) -> None:
     assert all(getattr(found, key) != getattr(without, key) for key in described)
 
 
-def test_the_points_of_the_page_are_those_of_the_grader(tmp_path: Path) -> None:
+def test_points_on_the_page_equal_those_of_the_grader(tmp_path: Path) -> None:
     settings = shown(tmp_path)
     grades = [Grade(A, 0, "not yet", file="a", share=2 / 3, hints=1), Grade(B, 0, "not yet")]
     in_time, by_hand = with_credit(grades, Submission("ann"), settings)

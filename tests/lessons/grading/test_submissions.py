@@ -1,4 +1,4 @@
-"""Grading a class: the grades, renamed and changed cells, any executor, going on after a stop."""
+"""Grading a class: grades, renamed and changed cells, executors, resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_submissions_of_one_student_are_graded_as_one_with_a_note(tmp_path: Path) -> None:
+def test_two_submissions_of_one_student_are_graded_together_with_a_note(tmp_path: Path) -> None:
     write(tmp_path / "ann", NAMES[0], right(NAMES[0]))
     write(tmp_path, "ann", right(NAMES[1]))
     (ann,) = _grades(tmp_path).values()
@@ -92,7 +92,7 @@ def test_right_answers_in_a_clone_are_hidden(tmp_path: Path) -> None:
     assert grade.points == 10 and "AssertionError" not in str(grade.messages), grade
 
 
-def test_changed_cells_are_noted_and_do_not_change_a_mark(tmp_path: Path) -> None:
+def test_changed_cells_are_noted_and_do_not_change_points(tmp_path: Path) -> None:
     name = NAMES[0]
     tampered = with_code(name, "def answer(mod):\n    return mod")
     tampered["cells"][3]["source"] = "check = lambda *a, **k: True\ncheck(1)"
@@ -126,7 +126,7 @@ structure.first = lambda checks: None
 
 
 @pytest.mark.slow
-def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
+def test_invalid_replies_are_graded_with_zero_points(tmp_path: Path) -> None:
     forged = "import os, json\nfor fd in range(3, 20):\n    try:\n        os.write(fd, b'%s')\n"
     forged += "    except OSError:\n        pass\nos._exit(0)\n"
     texts = [b'{"replies": [{"value": {"relay": "{}"}}]}', b'{"replies": 3}', b"[1]", b'{"replies"']
@@ -138,8 +138,8 @@ def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
     assert all(g[0].messages for g in grades.values())
 
 
-def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
-    """Forged modules with the right composites, and the sum of a giant tensor added to them."""
+def test_reply_that_needs_gigabytes_gets_no_points() -> None:
+    """Forged modules with the right composites, and with the sum of a huge tensor."""
     exercise = get(NAMES[2])
 
     def forged(mod: IRModule) -> IRModule:
@@ -154,7 +154,7 @@ def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_interrupted_grading_resumes_where_it_stopped(tmp_path: Path) -> None:
     folder, keep = tmp_path / "in", tmp_path / "kept"
     for student in ("ann", "bob"):
         write(folder / student, NAMES[0], right(NAMES[0]))
@@ -182,7 +182,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_pool_and_a_dask_cluster_give_the_same_grades(
+def test_process_pool_and_dask_cluster_give_the_same_grades(
     tmp_path: Path, dask_client: Any
 ) -> None:
     write_class(tmp_path, NAMES, 5)
@@ -193,8 +193,8 @@ def test_a_process_pool_and_a_dask_cluster_give_the_same_grades(
 
 
 @pytest.mark.slow
-def test_a_class_gets_the_grades_that_it_should(tmp_path: Path) -> None:
-    """Right, wrong in every known way, and hostile: each exercise has the mistake that was made."""
+def test_generated_class_gets_the_expected_grades(tmp_path: Path) -> None:
+    """Right, wrong in every known way, and hostile: each exercise gets the expected mistake."""
     names = tuple(e.name for e in all_exercises())
     expected = write_class(tmp_path, names, 15)
     course = Course("course", 2, names)

@@ -1,4 +1,4 @@
-"""The tables of a class: points, notes without noise, and the forms of Moodle and Canvas."""
+"""The tables of a class: points, short notes, and the formats of Moodle and Canvas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(path: Path) -> list[list[str]]:
     return list(csv.reader(path.open(encoding="utf-8")))
 
 
-def test_the_table_has_a_column_of_ids_if_there_are_any(tmp_path: Path) -> None:
+def test_table_has_a_column_of_ids_if_there_are_any(tmp_path: Path) -> None:
     table = tmp_path / "grades.csv"
     write_grades(table, GRADES, COURSE)
     assert rows(table)[0] == ["student", A, B, "total", "notes"]
@@ -49,7 +49,7 @@ def test_missing_notebooks_are_counted_and_not_listed() -> None:
     assert notes(both) == f"{A}, {B}: not graded, x.py: it is not a notebook"
 
 
-def test_the_form_of_moodle_has_id_numbers_and_empty_cells(tmp_path: Path) -> None:
+def test_moodle_table_has_id_numbers_and_empty_cells(tmp_path: Path) -> None:
     settings = Settings(tables=("moodle",), ids=IDS)
     (told,) = write_beside(tmp_path / "grades.csv", GRADES, COURSE, settings)
     assert "has no id of bob; complete or remove" in told
@@ -62,7 +62,7 @@ def test_the_form_of_moodle_has_id_numbers_and_empty_cells(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
-def test_the_form_of_canvas_has_its_columns_and_the_most_points(tmp_path: Path) -> None:
+def test_canvas_table_has_its_columns_and_the_maximum_points(tmp_path: Path) -> None:
     settings = Settings(tables=("canvas",), ids=IDS, anonymous=True)
     write_beside(tmp_path / "grades.csv", GRADES, COURSE, settings)
     head, possible, ann, _, bob = rows(tmp_path / "grades.canvas.csv")
@@ -72,7 +72,7 @@ def test_the_form_of_canvas_has_its_columns_and_the_most_points(tmp_path: Path) 
     assert bob == ["bob (no id in course.toml)", "", "", "", "", "0", "0"]
 
 
-def test_an_anonymous_table_has_codes_and_a_table_of_their_names(tmp_path: Path) -> None:
+def test_anonymous_table_has_codes_and_a_separate_table_of_names(tmp_path: Path) -> None:
     table, settings = tmp_path / "grades.csv", Settings(anonymous=True, ids=IDS)
     write_grades(table, GRADES, COURSE, settings)
     write_beside(table, GRADES, COURSE, settings)

@@ -1,4 +1,5 @@
-"""The teacher's walk, with the commands of the guide: prepare, hand out, collect, grade, read."""
+"""The teacher's workflow with the commands of the guide: prepare, distribute, collect, grade,
+read."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 
 
-def test_the_guide_names_every_exercise_and_no_other() -> None:
+def test_guide_names_exactly_the_existing_exercises() -> None:
     syllabuses = GUIDE.partition("## Three syllabuses")[2].partition("\n## ")[0]
     tables = re.findall(r"^\|.*\|$", syllabuses, re.M)
     assert len(tables) > 15
@@ -35,7 +36,7 @@ def test_the_guide_names_every_exercise_and_no_other() -> None:
     }, "the first four"  # fmt: skip
 
 
-def test_the_image_has_what_it_copies_and_installs() -> None:
+def test_files_that_the_image_copies_and_installs_exist() -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     for source in re.findall(r"^COPY (?:--\S+ )*(\S+) \S+$", text, re.M):
         assert source.startswith("/") or (ROOT / source).exists(), source
@@ -50,7 +51,7 @@ def test_the_image_has_what_it_copies_and_installs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.linux
-def test_a_class_is_prepared_and_graded(
+def test_class_is_prepared_and_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [e.name for e in all_exercises()][:10]
@@ -77,7 +78,7 @@ def test_a_class_is_prepared_and_graded(
             if mistake in HOSTILE and int(student[-2:]) % 5 == 4:
                 assert f"{name}: {mistake}" in rows[student]["notes"]
     before = table.read_bytes()
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", None)  # everything is kept
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", None)  # all files are kept
     assert main(grading) == 0
     assert table.read_bytes() == before
     assert "20 submissions" in capsys.readouterr().out

@@ -1,5 +1,7 @@
-"""The grader refuses notebooks that it cannot contain, or trusts them and says so; what it starts
-ends with it, and it waits for nothing without a limit."""
+"""The grader refuses notebooks that it cannot contain, or trusts them on request with a warning.
+
+Its sandboxes and workers end with it, and every wait has a time limit.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ NAME = "annotate-diamond"
 
 
 def grade_without_namespaces(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """`byoc-lab grade` in a process for which the kernel refuses to make namespaces."""
+    """`byoc-lab grade` in a process for which the kernel refuses to create namespaces."""
     return subprocess.run(
         [
             sys.executable, "-m", "byoc_lab.cli", "grade", str(folder / "in"),
@@ -43,7 +45,7 @@ def grade_without_namespaces(folder: Path, *options: str) -> subprocess.Complete
     )  # fmt: skip
 
 
-def test_without_containers_nothing_is_graded(tmp_path: Path) -> None:
+def test_nothing_is_graded_without_containers(tmp_path: Path) -> None:
     write(tmp_path / "in" / "ann", NAME, right(NAME))
     done = grade_without_namespaces(tmp_path)
     assert done.returncode != 0 and "this machine cannot contain a process" in done.stderr
@@ -52,7 +54,7 @@ def test_without_containers_nothing_is_graded(tmp_path: Path) -> None:
     assert not (tmp_path / "grades.csv").exists()
 
 
-def test_with_trust_notebooks_are_graded_and_what_is_not_protected_is_said(tmp_path: Path) -> None:
+def test_trust_option_grades_notebooks_and_lists_what_is_not_contained(tmp_path: Path) -> None:
     write(tmp_path / "in" / "ann", NAME, right(NAME))
     network = "import socket\nsocket.socket(socket.AF_UNIX)"
     write(tmp_path / "in" / "bob", NAME, with_code(NAME, network))
@@ -64,7 +66,7 @@ def test_with_trust_notebooks_are_graded_and_what_is_not_protected_is_said(tmp_p
 
 
 @pytest.mark.slow
-def test_a_sandbox_that_is_stopped_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_sandbox_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxed, "START_SECONDS", 15.0)
     monkeypatch.setattr(sandboxed, "asleep_limit", lambda seconds: 0.0)
     stop = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True:\n    pass"
@@ -74,7 +76,7 @@ def test_a_sandbox_that_is_stopped_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @each_way
-def test_a_sandbox_ends_with_the_grader(tmp_path: Path, way: str | None) -> None:
+def test_sandbox_ends_with_the_grader(tmp_path: Path, way: str | None) -> None:
     code = (
         "from byoc_lab.containment.limits import Limits\n"
         "from byoc_lab.lessons.grading.sandboxed import run_sandboxed\n"
@@ -102,7 +104,7 @@ def test_workers_and_their_sandboxes_end_with_the_command(tmp_path: Path) -> Non
     assert all(wait_for_end(each) for each in started)
 
 
-def test_a_sandbox_without_a_grader_does_not_begin() -> None:
+def test_sandbox_without_a_grader_does_not_start() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(os.getpid())],
         stdin=subprocess.DEVNULL, capture_output=True,
@@ -111,13 +113,13 @@ def test_a_sandbox_without_a_grader_does_not_begin() -> None:
 
 
 class Never(Executor):
-    """An executor whose futures have no result."""
+    """An executor whose futures never have a result."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         return Future()
 
 
-def test_a_worker_without_a_result_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_without_a_result_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grading, "_longest", lambda course, limits: 0.01)
     course = Course("c", 1, (NAME,), from_notebooks=True)
     ((grade,),) = grading.grade(
@@ -127,7 +129,7 @@ def test_a_worker_without_a_result_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _with_sandbox(grader: int) -> set[int]:
-    """The processes below a grader, as soon as a sandbox and that of a notebook are among them."""
+    """The processes below a grader, once a sandbox and a notebook's process are among them."""
     until = time.monotonic() + 100
     while time.monotonic() < until:
         started = below(grader)

@@ -1,6 +1,7 @@
-"""The ways in which notebooks are contained, for tests; those that fail here are skipped.
+"""The implementations of containment, for tests; those that fail on this machine are skipped.
 
-The quick tests run in the way that this machine takes, the slow ones in all."""
+Quick tests use the implementation that this machine prefers, slow tests use all.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ each_way = pytest.mark.parametrize("way", [_param(name) for name in (*containers
 
 
 def counted(way: str | None) -> bool:
-    """Whether the kernel counts the processes of a notebook: it does not count those of root.
+    """Whether the kernel counts the processes of a notebook; it does not count root's.
 
-    Where it does not, processes that start processes for ever can use up the memory of the machine
-    before they are found and ended, so that no test starts them."""
+    Without the count, processes that keep starting processes can use up the machine's memory before
+    they are found and ended, so tests do not start them.
+    """
     return way == "namespaces" or os.geteuid() != 0

@@ -14,13 +14,13 @@ HERE = Path(__file__).parent
 
 
 class NoSuchCase(LookupError):
-    """No case has that name."""
+    """No case has this name."""
 
 
 def load(name: str, tvm: Any, relay: Any, np: Any) -> Any:
-    """Build the case `name` with the caller's tvm and relay.
+    """Builds the case `name` with the caller's tvm and relay.
 
-    Raises NoSuchCase, and whatever the builder raises.
+    Raises NoSuchCase, and any error of the builder.
     """
     if "/" in name:
         path = HERE / f"{name}.relay"
@@ -37,7 +37,7 @@ def load(name: str, tvm: Any, relay: Any, np: Any) -> Any:
 
 
 def parse(text: str, tvm: Any, relay: Any, np: Any) -> Any:
-    """The module that `text` is."""
+    """The module that `text` describes."""
     return relay.parse(text)
 
 

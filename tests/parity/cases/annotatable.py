@@ -14,7 +14,7 @@ def _module(tvm, relay, body):
 
 
 def elementwise(tvm, relay, np):
-    """relu and abs for A, exp for B, sqrt for nobody, add for both: the first target wins."""
+    """relu and abs for A, exp for B, sqrt for no target, add for both: the first target wins."""
     x, y = _inputs(relay, "xy")
     first = relay.abs(relay.nn.relu(x))
     second = relay.sqrt(relay.exp(y))
@@ -22,20 +22,20 @@ def elementwise(tvm, relay, np):
 
 
 def projections(tvm, relay, np):
-    """split for A; its projections go where it goes."""
+    """split is supported by A; its projections get its target."""
     (x,) = _inputs(relay, "x")
     halves = relay.split(x, 2, axis=1)
     return _module(tvm, relay, relay.add(halves[0], relay.sqrt(halves[1])))
 
 
 def concatenated_results(tvm, relay, np):
-    """A tuple of two values of A."""
+    """A tuple of two values computed by A."""
     x, y = _inputs(relay, "xy")
     return _module(tvm, relay, relay.concatenate((relay.abs(x), relay.nn.relu(y)), axis=0))
 
 
 def concatenated_mixture(tvm, relay, np):
-    """A tuple of a value of A and one of nobody."""
+    """A tuple of a value computed by A and one computed by no target."""
     x, y = _inputs(relay, "xy")
     return _module(tvm, relay, relay.concatenate((relay.abs(x), relay.sqrt(y)), axis=0))
 
@@ -47,7 +47,7 @@ def concatenated_variables(tvm, relay, np):
 
 
 def constant_operand(tvm, relay, np):
-    """Constants get a begin like variables; an operator without arguments, none of its own."""
+    """Constants get a begin as variables do; an operator without arguments gets none."""
     (x,) = _inputs(relay, "x")
     ones = relay.add(x, relay.const(1.0, "float32"))
     return _module(tvm, relay, relay.add(ones, relay.zeros(SHAPE, "float32")))
@@ -60,7 +60,7 @@ def tuple_result(tvm, relay, np):
 
 
 def branches(tvm, relay, np):
-    """An If: both branches are closed, nothing opens at it."""
+    """An If: both branches get an end, and the If itself no begin."""
     x, y = _inputs(relay, "xy")
     condition = relay.var("c", shape=(), dtype="bool")
     body = relay.nn.relu(relay.If(condition, relay.abs(x), relay.exp(y)))
@@ -68,7 +68,7 @@ def branches(tvm, relay, np):
 
 
 def let(tvm, relay, np):
-    """Let values get a begin without an end: the trouble of the thread on `let`."""
+    """Let values get a begin without an end: the bug in the thread on `let`."""
     (x,) = _inputs(relay, "x")
     a, b = relay.var("a"), relay.var("b")
     body = relay.Let(a, relay.abs(x), relay.Let(b, relay.exp(a), relay.add(a, b)))
@@ -76,7 +76,7 @@ def let(tvm, relay, np):
 
 
 def diamond(tvm, relay, np):
-    """A, then B and A side by side, then A: merging all of A would make a cycle through B."""
+    """A, then B and A side by side, then A: merging all regions of A would form a cycle with B."""
     (x,) = _inputs(relay, "x")
     top = relay.abs(x)
     return _module(tvm, relay, relay.add(relay.exp(top), relay.nn.relu(top)))

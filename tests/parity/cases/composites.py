@@ -1,4 +1,4 @@
-"""Small graphs for MergeComposite: what a pattern takes, leaves, keeps inside and lifts out."""
+"""Small graphs for MergeComposite: matches, refusals, embedded constants and lifted ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chain(tvm, relay, np):
 
 
 def external_use(tvm, relay, np):
-    """The convolution is also used outside the chain: the longer patterns must not match."""
+    """The convolution is also used outside the chain: longer patterns must not match."""
     data, weight, bias = _inputs(relay)
     conv = _conv(relay, data, weight)
     fused = relay.nn.relu(relay.add(conv, bias))
@@ -40,7 +40,7 @@ def external_use(tvm, relay, np):
 
 
 def rejected(tvm, relay, np):
-    """The first sum adds a whole image, which the check refuses; the second is a bias."""
+    """The first sum adds a whole image, which the check refuses; the second adds a bias."""
     data, weight, bias = _inputs(relay)
     whole = relay.var("whole", shape=DATA)
     first = relay.nn.relu(relay.add(_conv(relay, data, weight), whole))
@@ -49,13 +49,13 @@ def rejected(tvm, relay, np):
 
 
 def commuted(tvm, relay, np):
-    """bias + conv2d: `add` matches with its operands swapped, and the check then refuses it."""
+    """bias + conv2d: `add` matches with swapped operands, which the check refuses."""
     data, weight, bias = _inputs(relay)
     return _module(tvm, relay, relay.nn.relu(relay.add(bias, _conv(relay, data, weight))))
 
 
 def constants(tvm, relay, np):
-    """Constants for weight and bias: `is_constant()` keeps them inside, a wildcard lifts them."""
+    """Constants for weight and bias: `is_constant()` embeds them, a wildcard lifts them."""
     random = np.random.RandomState(0)
     data, _, _ = _inputs(relay)
     weight = relay.const(random.standard_normal((4, 4, 3, 3)).astype("float32"))
@@ -64,7 +64,7 @@ def constants(tvm, relay, np):
 
 
 def diamonds(tvm, relay, np):
-    """exp(x) + abs(x) twice over, and exp(x) + abs(y), which is not a diamond."""
+    """exp(x) + abs(x), twice nested, and exp(x) + abs(y), which is not a diamond."""
     x, y = relay.var("x", shape=(4, 4)), relay.var("y", shape=(4, 4))
     first = relay.add(relay.exp(x), relay.abs(x))
     second = relay.add(relay.abs(first), relay.exp(first))
@@ -73,7 +73,7 @@ def diamonds(tvm, relay, np):
 
 
 def kernels(tvm, relay, np):
-    """A 3x3 and a 1x1 convolution, told apart by an attribute."""
+    """A 3x3 and a 1x1 convolution, distinguished by an attribute."""
     data, weight, _ = _inputs(relay)
     pointwise = relay.var("pointwise", shape=(4, 4, 1, 1))
     body = relay.nn.conv2d(_conv(relay, data, weight), pointwise, channels=4, kernel_size=(1, 1))

@@ -7,7 +7,7 @@ CHANNELS = 16
 
 
 def block(relay, prefix, data):
-    """One block whose parameters are variables; their types are left to inference."""
+    """One block whose parameters are variables; their types are inferred."""
     weight = relay.var(prefix + "weight")
     statistics = [relay.var(prefix + "bn_" + name) for name in ("gamma", "beta", "mean", "var")]
     conv = relay.nn.conv2d(
@@ -17,7 +17,7 @@ def block(relay, prefix, data):
 
 
 def constant_block(relay, np, random, data, in_channels):
-    """One block whose parameters are constants. Variances are positive, so no NaN arises."""
+    """One block whose parameters are constants. Variances are positive, so there is no NaN."""
 
     def normal(*shape):
         return relay.const(random.standard_normal(shape).astype(np.float32))
@@ -60,7 +60,7 @@ def three_blocks(tvm, relay, np):
 
 
 def parallel_blocks(tvm, relay, np):
-    """Two blocks of one image, side by side, concatenated along the channels."""
+    """Two blocks on one image, side by side, concatenated along the channels."""
     data = relay.var("data", relay.TensorType(IMAGE, "float32"))
     branches = (block(relay, "layer1_", data), block(relay, "layer1_2_", data))
     result = relay.concatenate(branches, axis=1)

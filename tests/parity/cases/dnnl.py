@@ -1,4 +1,4 @@
-"""What DNNL's pattern table, rewrites and pruning are for: one small module for each."""
+"""Modules for DNNL's pattern table, rewrites and pruning: one small module for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _constant(relay, np, *shape):
 
 
 def activate(relay, name, x):
-    """`x` under an activation, spelled as TVM's patterns want it."""
+    """`x` followed by an activation, decomposed as TVM's patterns require."""
     if name == "gelu":
         error = relay.erf(relay.divide(x, relay.const(1.41421356, "float32")))
         product = relay.multiply(x, relay.add(error, relay.const(1.0, "float32")))
@@ -36,7 +36,7 @@ def _module(tvm, relay, body):
 
 
 def _roots(relay, np):
-    """Each operator that chains begin with: its call, and a bias for it."""
+    """Each operator that begins a chain: its call, and a bias for it."""
     nn = relay.nn
 
     def data(*shape):
@@ -76,7 +76,7 @@ def _roots(relay, np):
 
 
 def _chains(tvm, relay, np, root):
-    """All activations behind one operator, with and without a bias."""
+    """All activations after one operator, with and without a bias."""
     fields = []
     for name in ACTIVATIONS:
         call, vector = _roots(relay, np)[root]
@@ -88,34 +88,34 @@ def _chains(tvm, relay, np, root):
 
 
 def conv1d_chains(tvm, relay, np):
-    """conv1d under every activation, with and without a bias."""
+    """conv1d before every activation, with and without a bias."""
     return _chains(tvm, relay, np, "conv1d")
 
 
 def conv2d_chains(tvm, relay, np):
-    """conv2d under every activation, with and without a bias."""
+    """conv2d before every activation, with and without a bias."""
     return _chains(tvm, relay, np, "conv2d")
 
 
 def conv3d_chains(tvm, relay, np):
-    """conv3d under every activation, with and without a bias."""
+    """conv3d before every activation, with and without a bias."""
     return _chains(tvm, relay, np, "conv3d")
 
 
 def deconv2d_chains(tvm, relay, np):
-    """deconv2d under every activation, with and without a bias."""
+    """deconv2d before every activation, with and without a bias."""
     return _chains(tvm, relay, np, "deconv2d")
 
 
 def dense_chains(tvm, relay, np):
-    """dense under every activation, with and without a bias."""
+    """dense before every activation, with and without a bias."""
     return _chains(tvm, relay, np, "dense")
 
 
 def sums(tvm, relay, np):
-    """A residual behind a bias, with relu and without, and one behind the bias of a dense.
+    """A residual added after a bias, with and without relu; also after the bias of a dense.
 
-    (TVM fails where a residual was made by a chain of an earlier entry of the table.)
+    (TVM fails if the residual comes from a chain of an earlier table entry.)
     """
     residual = relay.var("residual", shape=(1, 6, 6, 6))
     fields = []
@@ -129,7 +129,7 @@ def sums(tvm, relay, np):
 
 
 def residual_blocks(tvm, relay, np):
-    """Two blocks whose sums read what an earlier chain of the same kind made."""
+    """Two blocks whose sums read the result of an earlier chain of the same kind."""
     body = relay.var("data", shape=(1, 6, 6, 6))
     for _ in range(2):
         conv = relay.nn.conv2d(
@@ -140,7 +140,7 @@ def residual_blocks(tvm, relay, np):
 
 
 def added_from_the_left(tvm, relay, np):
-    """A bias, a residual of the network and one of an operator, as left operands: TVM refuses."""
+    """A bias, an input residual and an operator's residual as left operands: TVM refuses them."""
     call, vector = _roots(relay, np)["conv2d"]
     residual = relay.nn.relu(relay.var("residual", shape=(1, 6, 6, 6)))
     fields = [
@@ -158,14 +158,14 @@ def residual_without_bias(tvm, relay, np):
 
 
 def residual_before_tanh(tvm, relay, np):
-    """TVM's check looks before relu alone, so this becomes a "bias"."""
+    """TVM's check looks only before relu, so this residual is matched as a "bias"."""
     call, _ = _roots(relay, np)["conv2d"]
     residual = relay.var("residual", shape=(1, 6, 6, 6))
     return _module(tvm, relay, relay.tanh(relay.add(call, residual)))
 
 
 def layer_norm(tvm, relay, np):
-    """A layer normalisation that is spelled out, between two dense layers."""
+    """A decomposed layer normalization between two dense layers."""
     data = relay.var("data", shape=(1, 4, 16))
     mean = relay.mean(data, axis=[-1], keepdims=True)
     centred = relay.subtract(data, mean)
@@ -201,7 +201,7 @@ def dense_reshape_bias_gelu(tvm, relay, np):
 
 
 def light_regions(tvm, relay, np):
-    """Two regions, parted by an operator that DNNL does not take; the second one is light."""
+    """Two regions, separated by an operator that DNNL does not support; the second is cheap."""
     call, vector = _roots(relay, np)["conv2d"]
     heavy = relay.erf(relay.nn.relu(relay.add(call, vector)))
     return _module(tvm, relay, relay.erf(relay.multiply(relay.exp(heavy), relay.tanh(heavy))))
@@ -217,7 +217,7 @@ def _resnet_conv(relay, np, x, inputs, channels, size, stride=1, pad=0):
 
 
 def resnet_v1_stages(tvm, relay, np):
-    """The last block of a stage of ResNet v1, and the first one of the next."""
+    """The last block of a stage of ResNet v1, and the first block of the next."""
     relu = relay.nn.relu
     x = relay.var("data", shape=(1, 4, 7, 6))
     inner = relu(_resnet_conv(relay, np, x, 4, 2, 1))
@@ -231,7 +231,7 @@ def resnet_v1_stages(tvm, relay, np):
 
 
 def _quantized_chain(tvm, relay, np, kind, summed=False, layout="NCHW", point=5, dtype="uint8"):
-    """product, bias, requantize, clip, cast (, qnn.add, clip), as importers write them."""
+    """product, bias, requantize, clip, cast (, qnn.add, clip), as importers produce them."""
     random = np.random.RandomState(3)
 
     def number(value, dtype="float32"):
@@ -272,15 +272,15 @@ def quantized_conv(tvm, relay, np):
 
 
 def quantized_conv_sum(tvm, relay, np):
-    """The same with another tensor added."""
+    """A quantized convolution with a bias and an added tensor."""
     return _quantized_chain(tvm, relay, np, "conv2d", summed=True)
 
 
 def quantized_conv_last(tvm, relay, np):
-    """Channels last."""
+    """A quantized convolution with channels last."""
     return _quantized_chain(tvm, relay, np, "conv2d", layout="NHWC")
 
 
 def quantized_dense(tvm, relay, np):
-    """A quantized dense with a bias, and another tensor added."""
+    """A quantized dense with a bias and an added tensor."""
     return _quantized_chain(tvm, relay, np, "dense", summed=True)

@@ -1,7 +1,7 @@
 """Networks that dequantize, compute in float32 and quantize: for FakeQuantizationToInteger.
 
-Each case is made of `make(relay, q, dq)`, which gives a list of results: q and dq quantize and
-dequantize with single numbers.
+Each case is made by `make(relay, q, dq)`, which returns a list of results: q and dq quantize and
+dequantize with scalars.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _conv(relay, dq, zero=0):
 
 
 def _channels(relay, name, *shape, axis=1, dtype="int8", zeros=(1, -2, 3)):
-    """Dequantized with three scales along `axis`."""
+    """A tensor dequantized with three scales along `axis`."""
     x = _int8(relay, name, *shape, dtype=dtype)
     scales, offsets = relay.const([1.0, 0.5, 0.25]), relay.const(list(zeros))
     return relay.qnn.op.dequantize(x, scales, offsets, axis=axis)
@@ -44,7 +44,7 @@ def _channels(relay, name, *shape, axis=1, dtype="int8", zeros=(1, -2, 3)):
 
 @_case
 def products(relay, q, dq):
-    """Each product that has a quantized operator, to int8 and uint8."""
+    """Each product that has a quantized operator, quantized to int8 and uint8."""
     weight = dq("t", 3, 4, 3, 3, scale=0.5)
     made = (
         relay.nn.relu(_conv(relay, dq, zero=3)),
@@ -57,7 +57,7 @@ def products(relay, q, dq):
 
 @_case
 def channel_weights(relay, q, dq):
-    """Scales of the weight by output channel."""
+    """Weights with a scale per output channel."""
     weight = _channels(relay, "w", 3, 3, 3, 3, axis=0, zeros=(0, 0, 0))
     rows = _channels(relay, "b", 3, 6, axis=0, zeros=(0, 0, 0))
     conv = relay.nn.conv2d(dq("x", *SIDE), weight, kernel_size=(3, 3), channels=3)
@@ -66,7 +66,7 @@ def channel_weights(relay, q, dq):
 
 @_case
 def biases(relay, q, dq):
-    """In the scale of the product, in another, and not quantized."""
+    """Biases in the scale of the product, in another scale, and not quantized."""
     conv = _conv(relay, dq)
     numbers = relay.const([1.0, 2.0, -3.0, 4.5])
     same, other = (dq(f"b{n}", 4, scale=scale, dtype="int32") for n, scale in enumerate((1.0, 0.7)))
@@ -77,7 +77,7 @@ def biases(relay, q, dq):
 
 @_case
 def shapes(relay, q, dq):
-    """What takes integers as they are."""
+    """Operators that work on integers unchanged."""
     x = dq("x", *SIDE, zero=5)
     made = (
         relay.reshape(relay.transpose(x, (0, 2, 3, 1)), (8, -1)),
@@ -97,7 +97,7 @@ def shapes(relay, q, dq):
 
 @_case
 def averages(relay, q, dq):
-    """In int32; the pools in the scale of the region's end."""
+    """Means in int32; pools with the scale of the region's end."""
     x = dq("x", *SIDE)
     pool = relay.nn.global_avg_pool2d(x)
     line = relay.nn.adaptive_avg_pool1d(dq("y", 1, 3, 8), output_size=(2,))
@@ -106,7 +106,7 @@ def averages(relay, q, dq):
 
 @_case
 def bounds(relay, q, dq):
-    """clip and nn.relu, of one scale and by channel."""
+    """clip and nn.relu, with one scale and with a scale per channel."""
     x, y = dq("x", *SIDE, zero=114, dtype="uint8"), _channels(relay, "y", *SIDE)
     made = [q(f(x), 2.0, 114, "uint8") for f in (relay.nn.relu, lambda v: relay.clip(v, 0, 60))]
     for f in (relay.nn.relu, lambda v: relay.clip(v, -3, 6)):
@@ -123,7 +123,7 @@ def pads(relay, q, dq):
 
 @_case
 def pairs(relay, q, dq):
-    """Two operands in two scales, by channel, and one that is a number."""
+    """Two operands with different scales, with a scale per channel, and a scalar operand."""
     x, y = dq("x", *SIDE, scale=0.1, zero=4), dq("y", *SIDE, scale=0.2)
     vectors = [_channels(relay, name, *SIDE) for name in "ab"]
     made = []
@@ -137,7 +137,7 @@ def pairs(relay, q, dq):
 
 @_case
 def functions(relay, q, dq):
-    """Those that are tables in integers."""
+    """Functions that become tables of integers."""
     x, y = dq("x", 4, 4, scale=0.05), dq("y", 4, 4, scale=0.05, zero=-128)
     made = [getattr(relay, name)(x) for name in ("exp", "erf", "sigmoid", "tanh", "abs")]
     made += [getattr(relay, name)(y) for name in ("sqrt", "rsqrt", "log")]
@@ -146,7 +146,7 @@ def functions(relay, q, dq):
 
 @_case
 def regions(relay, q, dq):
-    """One region after another, one product in two, and such as lead to something else."""
+    """Consecutive regions, a product used in two regions, and values with other consumers."""
     conv = _conv(relay, dq)
     first = q(relay.nn.relu(conv))
     again = relay.qnn.op.dequantize(first, relay.const(2.0), relay.const(0))
@@ -162,7 +162,7 @@ def regions(relay, q, dq):
 
 @_case
 def single(relay, q, dq):
-    """No quantize follows: for use_qat."""
+    """Without a final quantize: for use_qat."""
     conv = _conv(relay, dq)
     matrix = relay.nn.batch_matmul(dq("c", 2, 5, 6), dq("d", 2, 4, 6, scale=0.5))
     return [
@@ -178,7 +178,7 @@ def single(relay, q, dq):
 
 @_case
 def quotients(relay, q, dq):
-    """For DivToMul: by numbers and by variables."""
+    """Quotients for DivToMul: by numbers and by variables."""
     x = relay.var("x", shape=(4,))
     return [x / relay.const(4.0), relay.const(4.0) / x, x / relay.const(0.3)]
 

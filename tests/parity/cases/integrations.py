@@ -1,13 +1,13 @@
-"""What TVM's integrations of other libraries take and refuse: one function for each question.
+"""Calls that TVM's integrations of other libraries support or refuse: one function for each.
 
-A case is a module of small functions, named after what they ask; its first one is @main.
+A case is a module of small functions, named after the tested property; the first one is @main.
 """
 
 from __future__ import annotations
 
 
 class _Programs:
-    """Small functions by name, of fresh variables and fixed constants."""
+    """Small functions by name, with fresh variables and fixed constants."""
 
     def __init__(self, tvm, relay, np):
         self.tvm, self.relay, self.np = tvm, relay, np
@@ -112,7 +112,7 @@ def cudnn(tvm, relay, np):
 
 
 def _activated(relay, p, x, name):
-    """`x` under an activation, spelled as CUTLASS's patterns want it."""
+    """`x` followed by an activation, decomposed as CUTLASS's patterns require."""
     if name == "silu":
         return relay.multiply(x, relay.sigmoid(x))
     if name == "hardswish":
@@ -122,7 +122,7 @@ def _activated(relay, p, x, name):
 
 
 def cutlass_products(tvm, relay, np):
-    """Dense layers and products of batches."""
+    """Dense layers and batch matmuls."""
     p, nn = _Programs(tvm, relay, np), relay.nn
 
     def dense(dtype="float16", right=None, out_dtype=""):
@@ -160,7 +160,7 @@ def cutlass_products(tvm, relay, np):
 
 
 def cutlass_convolutions(tvm, relay, np):
-    """Convolutions with what follows them, residual blocks."""
+    """Convolutions with the operators after them, and residual blocks."""
     p, nn = _Programs(tvm, relay, np), relay.nn
 
     def conv(x=None, channels=4, groups=1, **attrs):
@@ -404,7 +404,7 @@ def arm_compute_lib_quantized(tvm, relay, np):
 
 
 def arm_compute_lib_weights(tvm, relay, np):
-    """Convolutions whose weights the code generator wants in another layout."""
+    """Convolutions whose weights the code generator needs in another layout."""
     p = _Programs(tvm, relay, np)
 
     def conv(kernel, layout, groups=1):

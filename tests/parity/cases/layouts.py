@@ -1,6 +1,6 @@
-"""What may stand around a convolution whose layout is changed: for the layout passes.
+"""Operators around a convolution whose layout is changed: for the layout passes.
 
-In most cases a convolution in NHWC gives (1, 6, 6, 8), and something takes that result.
+In most cases a convolution in NHWC returns (1, 6, 6, 8), which another operator reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _conv(relay, name="", data=None, outputs=8, **options):
 
 
 def _after(make, **options):
-    """The case of a convolution with `make(relay, convolution)` after it."""
+    """The case of a convolution followed by `make(relay, convolution)`."""
 
     def case(tvm, relay, np):
         return _module(tvm, relay, make(relay, _conv(relay, **options)))
@@ -126,7 +126,7 @@ def shared_data(tvm, relay, np):
 
 
 def mixed(tvm, relay, np):
-    """The parts come in different layouts."""
+    """The operands have different layouts."""
     y = _conv(relay)
     first = relay.nn.conv2d(
         _v(relay, "other", 1, 8, 6, 6), _v(relay, "w2", 8, 8, 3, 3), padding=(1, 1)
@@ -161,19 +161,19 @@ def volume(tvm, relay, np):
 
 
 def dense_of_rank_3(tvm, relay, np):
-    """The layout NC of three axes: a matrix is counted from the front, a vector is left alone."""
+    """The layout NC with three axes: a matrix is indexed from the front, a vector is unchanged."""
     y = relay.nn.dense(_v(relay, "data", 2, 3, 8), _v(relay, "weight", 8, 8))
     return _module(tvm, relay, relay.add(relay.add(y, _v(relay, "m", 3, 8)), _v(relay, "b", 8)))
 
 
 def let(tvm, relay, np):
-    """A variable's layout is not known: it is bound as it was."""
+    """A variable has an unknown layout, so its value keeps the original one."""
     name = relay.var("y", shape=(1, 6, 6, 8))
     return _module(tvm, relay, relay.Let(name, _conv(relay), relay.nn.relu(name)))
 
 
 def function(tvm, relay, np):
-    """Inside and outside of a function the layouts do not meet."""
+    """Layouts are not propagated into or out of a function."""
     param = relay.var("p", shape=(1, 6, 6, 8))
     inner = relay.Function([param], relay.nn.relu(param))
     return _module(tvm, relay, relay.tanh(relay.Call(inner, [_conv(relay)])))
@@ -216,14 +216,14 @@ def quantized_transposed(tvm, relay, np):
 
 
 def narrow(tvm, relay, np):
-    """Operands of one channel, and of none: blocks of 1 are broadcast."""
+    """Operands with one channel and without a channel axis: blocks of 1 are broadcast."""
     y = relay.nn.conv2d(_v(relay, "data", 1, 8, 6, 6), _v(relay, "weight", 8, 8, 3, 3))
     y = relay.add(y, _v(relay, "a", 1, 1, 4, 4))
     return _module(tvm, relay, relay.add(_v(relay, "b", 4), y))
 
 
 def blocks(tvm, relay, np):
-    """In NCHW, for layouts in blocks of channels."""
+    """An NCHW network, for layouts with blocks of channels."""
     y = relay.nn.conv2d(_v(relay, "data", 1, 8, 6, 6), _v(relay, "weight", 8, 8, 3, 3))
     y = relay.add(y, _v(relay, "b", 8, 1, 1))
     y = relay.nn.relu(relay.nn.max_pool2d(y, (2, 2)))
@@ -235,7 +235,7 @@ def blocks(tvm, relay, np):
 
 
 def _biased_in_blocks(tvm, relay, blocks):
-    """A convolution of channels in blocks of 4, and a bias in as many blocks."""
+    """A convolution with channels in blocks of 4, and a bias in as many blocks."""
     layouts = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"}
     data = _v(relay, "data", 1, 2, 6, 6, 4)
     weight = _v(relay, "weight", blocks, 2, 3, 3, 4, 4)
@@ -244,12 +244,12 @@ def _biased_in_blocks(tvm, relay, blocks):
 
 
 def blocked_bias(tvm, relay, np):
-    """Out of blocks, with a bias that is in them."""
+    """Conversion from blocks, with a bias in blocks."""
     return _biased_in_blocks(tvm, relay, 3)
 
 
 def one_blocked_bias(tvm, relay, np):
-    """Out of the one block that there is, with a bias that is in it."""
+    """Conversion from a single block, with a bias in this block."""
     return _biased_in_blocks(tvm, relay, 1)
 
 

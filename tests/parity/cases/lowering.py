@@ -1,7 +1,7 @@
-"""Quantized operators with the attributes and zero points that their lowerings tell apart.
+"""Quantized operators with each attribute and zero point that their lowering distinguishes.
 
-Each case is a module with a function for each of them. Zero points: known to be 0 or not, a vector,
-or an argument.
+Each case is a module with one function for each. Zero points: known to be 0 or not, a vector, or an
+argument.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ ROUNDINGS = ("None", "UPWARD", "TONEAREST")
 
 
 def _module(tvm, relay, calls):
-    """A module of calls, by the name of their function. Each gets variables of its own: TVM cannot
-    print a variable that two functions bind."""
+    """A module of calls, by the name of their function.
+
+    Each call gets separate variables, because TVM cannot print a variable bound by two functions.
+    """
     functions = {}
     for name, call in calls.items():
         own = {v: relay.var(v.name_hint, v.type_annotation) for v in relay.analysis.free_vars(call)}
@@ -65,17 +67,17 @@ def _requantizing(tvm, relay, np, compute_dtypes):
 
 
 def requantize(tvm, relay, np):
-    """qnn.requantize by whole numbers, with each rounding."""
+    """qnn.requantize in integer arithmetic, with each rounding."""
     return _requantizing(tvm, relay, np, ("None", "int64"))
 
 
 def requantize_real(tvm, relay, np):
-    """qnn.requantize by floating point, with each rounding."""
+    """qnn.requantize in floating point, with each rounding."""
     return _requantizing(tvm, relay, np, ("float32", "float64"))
 
 
 def convert(tvm, relay, np):
-    """qnn.quantize, qnn.dequantize; qnn.requantize with zero points that are arguments."""
+    """qnn.quantize, qnn.dequantize; qnn.requantize with zero points as arguments."""
     scale, zero, tensor = _makers(relay, np)
     real, x = tensor("r", 2, 3, 4, dtype="float32"), tensor("x", 2, 3, 4)
     argument = partial(tensor, dtype="int32")
@@ -118,7 +120,8 @@ def matrices(tvm, relay, np):
 
 
 def _convolutions(tvm, relay, np, forms, channels, groups=1):
-    """Each of `forms`, name -> (data shape, weight shape, options), with each pair of zeros."""
+    """Each of `forms`, name -> (data shape, weight shape, options), with each pair of zero
+    points."""
     scale, zero, tensor = _makers(relay, np)
     zeros = {f"{a}_{b}": (zero(a), zero(b)) for a, b in ((0, 0), (3, 0), (0, 2), (3, 2), (1, 1))}
     zeros["vector"] = zero(3), zero(*range(channels))
@@ -136,7 +139,7 @@ def _convolutions(tvm, relay, np, forms, channels, groups=1):
 
 
 def convolution(tvm, relay, np):
-    """qnn.conv2d of one group, in each layout."""
+    """qnn.conv2d with one group, in each layout."""
     last = (1, 6, 7, 4)
     forms = {
         "first": ((1, 4, 6, 7), (6, 4, 3, 3), {"padding": (1, 2)}),
@@ -155,7 +158,7 @@ def convolution(tvm, relay, np):
 
 
 def grouped(tvm, relay, np):
-    """qnn.conv2d of two groups."""
+    """qnn.conv2d with two groups."""
     forms = {
         "narrow": ((1, 4, 6, 7), (6, 2, 3, 3), {"padding": (1, 1)}),
         "wide": ((1, 4, 6, 7), (6, 2, 3, 3), {"out_dtype": "int64"}),

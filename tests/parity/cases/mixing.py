@@ -1,4 +1,4 @@
-"""Networks whose operators ToMixedPrecision gives different dtypes."""
+"""Networks for ToMixedPrecision with operators of different categories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def network(tvm: Any, relay: Any, np: Any) -> Any:
 
 
 def tuples(tvm: Any, relay: Any, np: Any) -> Any:
-    """What is cast is shared; tuples are cast field by field; integers stay."""
+    """A cast used several times is shared; tuples are cast by field; integers stay."""
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(4, 4))
     product = relay.nn.dense(x, w)
     parts = relay.split(product, 2, axis=1)
@@ -31,7 +31,7 @@ def tuples(tvm: Any, relay: Any, np: Any) -> Any:
 
 
 def bound(tvm: Any, relay: Any, np: Any) -> Any:
-    """A let of a narrow value, a function in place, an operator without a colour."""
+    """A let of a narrow value, a function called in place, an operator without a category."""
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(4, 4))
     v = relay.var("v", shape=(2, 4), dtype="float32")
     p = relay.var("p", shape=(2, 4))
@@ -42,7 +42,7 @@ def bound(tvm: Any, relay: Any, np: Any) -> Any:
 
 
 def clipped(tvm: Any, relay: Any, np: Any) -> Any:
-    """float16 cannot say 65505."""
+    """float16 cannot represent 65505."""
     x = relay.var("x", shape=(4,))
     limits = ((-65504.0, 65504.0), (-65505.0, 0.0), (0.0, 65505.0))
     return _module(tvm, relay, relay.Tuple([relay.clip(x / x, *pair) for pair in limits]))

@@ -1,14 +1,14 @@
 """MobileNet v1 and a network of two of its blocks, with fixed parameters.
 
 Parameters are drawn here, not by TVM's initializer: in the order of main's parameters, from
-RandomState(0), with batch norm statistics that are neither 0 nor 1, so that folding them counts.
+RandomState(0), with batch norm statistics other than 0 and 1, so that folding them has an effect.
 """
 
 from __future__ import annotations
 
 
 def fixed_parameters(np, function, skip=("data",)):
-    """An array for each parameter of `function` (typed) but `skip`, by name."""
+    """An array for each parameter of `function` (typed) except `skip`, by name."""
     random = np.random.RandomState(0)
     arrays = {}
     for param in function.params:
@@ -28,7 +28,7 @@ def fixed_parameters(np, function, skip=("data",)):
 
 
 def with_constants(relay, np, mod):
-    """`mod` with every parameter of main but `data` bound to a constant."""
+    """`mod` with every parameter of main except `data` bound to a constant."""
     mod = relay.transform.InferType()(mod)
     main = mod["main"]
     mod["main"] = relay.build_module.bind_params_by_name(main, fixed_parameters(np, main))
@@ -50,7 +50,7 @@ def small_net(tvm, relay, np):
 
     def conv_bn_relu(name, data, weight_shape, stride=1, groups=1):
         channels, _, kernel, _ = weight_shape
-        # Relay solves a convolution's weight from its use only where there is one group.
+        # Relay infers a convolution's weight type from its use only for a single group.
         shape = weight_shape if groups > 1 else None
         weight = relay.var(name + "_weight", shape=shape)
         statistics = [relay.var(f"{name}_bn_{part}") for part in ("gamma", "beta", "mean", "var")]
@@ -81,12 +81,12 @@ def small_net_constants(tvm, relay, np):
 
 
 def mobilenet_workload(tvm, relay, np):
-    """MobileNet v1 with the parameters that `relay.testing` draws for it, as constants."""
+    """MobileNet v1 with constant parameters drawn by `relay.testing`."""
     return _bound(relay, relay.testing.mobilenet.get_workload(batch_size=1))
 
 
 def small_net_workload(tvm, relay, np):
-    """The small network with the parameters that `relay.testing` draws for it, as constants."""
+    """The small network with constant parameters drawn by `relay.testing`."""
     return _bound(relay, relay.testing.create_workload(small_net(tvm, relay, np)["main"]))
 
 
@@ -102,30 +102,30 @@ def _testing_network(tvm, relay, np, name, **options):
 
 
 def resnet18_constants(tvm, relay, np):
-    """ResNet-18 for small images, its weights as constants."""
+    """ResNet-18 for small images, with constant weights."""
     return _testing_network(
         tvm, relay, np, "resnet", num_layers=18, image_shape=(3, 32, 32), num_classes=10
     )
 
 
 def squeezenet_constants(tvm, relay, np):
-    """SqueezeNet 1.1 for small images, its weights as constants."""
+    """SqueezeNet 1.1 for small images, with constant weights."""
     return _testing_network(
         tvm, relay, np, "squeezenet", version="1.1", image_shape=(3, 64, 64), num_classes=10
     )
 
 
 def mlp_constants(tvm, relay, np):
-    """A perceptron of three layers, its weights as constants."""
+    """A perceptron with three layers and constant weights."""
     return _testing_network(tvm, relay, np, "mlp")
 
 
 def dqn_constants(tvm, relay, np):
-    """The network of deep Q-learning, its weights as constants."""
+    """The network of deep Q-learning, with constant weights."""
     return _testing_network(tvm, relay, np, "dqn")
 
 
 def dcgan_constants(tvm, relay, np):
-    """The generator of a DCGAN (transposed convolutions), its weights as constants."""
+    """The generator of a DCGAN (transposed convolutions), with constant weights."""
     mod, _ = relay.testing.dcgan.get_workload(batch_size=1, oshape=(3, 64, 64), ngf=8)
     return with_constants(relay, np, mod)

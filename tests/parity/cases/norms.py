@@ -1,4 +1,4 @@
-"""Batch norms of every option, and dropout, for SimplifyInference."""
+"""Batch norms with every option, and dropout, for SimplifyInference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def plain(tvm, relay, np):
 
 
 def channels_last(tvm, relay, np):
-    """The statistics lie along the last axis: no expand_dims is needed."""
+    """The statistics are along the last axis: no expand_dims is needed."""
     return _norm(tvm, relay, (1, 8, 8, 4), axis=-1)
 
 
@@ -28,7 +28,7 @@ def uncentred(tvm, relay, np):
 
 
 def second_result_used(tvm, relay, np):
-    """The moving mean is used as well: the call stays for it."""
+    """The moving mean is used too, so the call remains for it."""
     data = relay.var("data", shape=(1, 4, 8, 8))
     statistics = [relay.var(name) for name in ("gamma", "beta", "mean", "var")]
     norm = relay.nn.batch_norm(data, *statistics)

@@ -1,4 +1,4 @@
-"""Pads before operators that pad, for FoldExplicitPadding."""
+"""Pads before operators with padding, for FoldExplicitPadding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def _case(
     make, width=((0, 0), (0, 0), (1, 2), (0, 1)), value=0.0, mode="constant", dtype="float32"
 ):
-    """The case of `make(relay, padded)`, of an image (1, 4, 6, 6) that was padded."""
+    """The case of `make(relay, padded)` for a padded image (1, 4, 6, 6)."""
 
     def case(tvm, relay, np):
         data = relay.var("data", shape=(1, 4, 6, 6), dtype=dtype)

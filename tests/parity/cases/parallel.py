@@ -1,4 +1,4 @@
-"""Operators that read one value, and what may stand behind each of them."""
+"""Operators that read one value, and the operators after each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _conv(relay, x, name, *shape, **options):
 
 
 def convolutions(tvm, relay, np):
-    """Convolutions of one image."""
+    """Convolutions on one image."""
     x, relu, both = _v(relay, "x", 1, 4, 8, 8), relay.nn.relu, lambda *f: relay.Tuple(list(f))
     a = _conv(relay, x, "w1", 2, 4, 3, 3, padding=(1, 1))
     b = _conv(relay, x, "w2", 3, 4, 3, 3, padding=(1, 1))
@@ -67,7 +67,10 @@ def convolutions(tvm, relay, np):
 
 
 def dense(tvm, relay, np):
-    """Dense layers of one matrix. (Stacked, TVM refuses scalars and nn.bias_add behind them.)"""
+    """Dense layers on one matrix.
+
+    (TVM refuses scalars and nn.bias_add after combined ones.)
+    """
     x, relu, add = _v(relay, "x", 3, 4), relay.nn.relu, relay.add
     a, b, c = (
         relay.nn.dense(x, _v(relay, f"w{n}", units, 4), units=units)
@@ -85,7 +88,7 @@ def dense(tvm, relay, np):
 
 
 def joined_dense(tvm, relay, np):
-    """Dense layers whose followers only one dense layer can take along."""
+    """Dense layers followed by operators that can be combined with only one of them."""
     x = _v(relay, "x", 3, 4)
     a, b = (relay.nn.dense(x, _v(relay, f"w{n}", 5, 4), units=5) for n in (1, 2))
     scaled = [relay.multiply(y, relay.const(s)) for y, s in ((a, 2.0), (b, 3.0))]
@@ -96,7 +99,7 @@ def joined_dense(tvm, relay, np):
 
 
 def moved_dense(tvm, relay, np):
-    """Dense layers whose units are not along the last axis in the end."""
+    """Dense layers followed by operators that move the units from the last axis."""
     x, relu = _v(relay, "x", 3, 4), relay.nn.relu
     layers = [relay.nn.dense(x, _v(relay, f"w{n}", 5 + n, 4), units=5 + n) for n in (0, 1)]
     calls = {
@@ -110,7 +113,7 @@ def moved_dense(tvm, relay, np):
 
 
 def products(tvm, relay, np):
-    """Batches of matrix products with one left side."""
+    """Batch matmuls with one left operand."""
     x, relu, add = _v(relay, "x", 3, 4, 5), relay.nn.relu, relay.add
     a, b = (relay.nn.batch_matmul(x, _v(relay, f"y{n}", 3, n, 5)) for n in (6, 7))
     plain = [

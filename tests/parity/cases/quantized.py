@@ -1,4 +1,4 @@
-"""Quantised operators whose arguments are all constants."""
+"""Quantized operators whose arguments are all constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _constants(relay, np):
 
 
 def _module(tvm, relay, value, shape, dtype="float32"):
-    """The value beside a variable, so that something is left to compute."""
+    """The value and a variable, so that some computation remains."""
     y = relay.var("y", shape=shape, dtype=dtype)
     return tvm.IRModule.from_expr(relay.Function([y], relay.add(value, y)))
 
@@ -33,7 +33,7 @@ def quantize(tvm, relay, np):
 
 
 def quantize_channels(tvm, relay, np):
-    """float32 to uint8, a scale for each channel."""
+    """float32 to uint8, with a scale per channel."""
     _, scale, zero = _constants(relay, np)
     data = relay.const(np.linspace(-3, 3, 12, dtype="float32").reshape(3, 4))
     value = relay.qnn.op.quantize(
@@ -43,7 +43,7 @@ def quantize_channels(tvm, relay, np):
 
 
 def dequantize(tvm, relay, np):
-    """int8 to float32, a scale for each channel."""
+    """int8 to float32, with a scale per channel."""
     ints, scale, zero = _constants(relay, np)
     value = relay.qnn.op.dequantize(ints((3, 4)), scale(0.1, 0.05, 0.02), zero(0, 8, -7), axis=0)
     return _module(tvm, relay, value, (3, 4))
@@ -79,7 +79,7 @@ def dense(tvm, relay, np):
 
 
 def add(tvm, relay, np):
-    """qnn.add of two constants of different scales."""
+    """qnn.add of two constants with different scales."""
     ints, scale, zero = _constants(relay, np)
     value = relay.qnn.op.add(
         ints((3, 4)), ints((3, 4)), scale(0.5), zero(1), scale(0.3), zero(-4), scale(0.9), zero(2)
@@ -88,7 +88,7 @@ def add(tvm, relay, np):
 
 
 def mul(tvm, relay, np):
-    """qnn.mul of two constants of different scales."""
+    """qnn.mul of two constants with different scales."""
     ints, scale, zero = _constants(relay, np)
     value = relay.qnn.op.mul(
         ints((3, 4)), ints((3, 4)), scale(0.5), zero(1), scale(0.3), zero(-4), scale(9.9), zero(2)
@@ -97,7 +97,7 @@ def mul(tvm, relay, np):
 
 
 def concatenate(tvm, relay, np):
-    """qnn.concatenate of constants of different scales."""
+    """qnn.concatenate of constants with different scales."""
     ints, scale, zero = _constants(relay, np)
     value = relay.qnn.op.concatenate(
         relay.Tuple([ints((3, 4)), ints((3, 2))]),
@@ -111,7 +111,7 @@ def concatenate(tvm, relay, np):
 
 
 def weights(tvm, relay, np):
-    """Weights that are quantised where they are used: only they are constants."""
+    """Weights that are quantized at their use: only they are constants."""
     _, scale, zero = _constants(relay, np)
     x = relay.var("x", shape=(2, 6), dtype="int8")
     numbers = np.random.RandomState(5).uniform(-1, 1, (3, 6)).astype("float32")

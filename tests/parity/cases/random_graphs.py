@@ -1,7 +1,7 @@
-"""Random graphs of operators for the targets A and B of `tables.py` and for nobody.
+"""Random graphs of operators for the targets A and B of `tables.py` and for no target.
 
-The case `random_graphs.seed_<n>` is the graph of that seed, the same on both sides. There are no
-tuples in it but those of `split`: the oracle gives tuples targets of its own (see `fork.py`).
+The case `random_graphs.seed_<n>` is the graph of that seed, the same on both sides. It has no
+tuples except those of `split`: the oracle gives tuples other targets (see `fork.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ BINARY = ("add", "multiply", "subtract")
 
 
 def build(tvm, relay, np, seed):
-    """8 to 20 operators, each on values chosen among the latest; the loose ends are summed."""
+    """8 to 20 operators on recently computed values; unused results are summed."""
     random = np.random.RandomState(seed)
 
     def chosen(names):

@@ -30,7 +30,7 @@ def _data(relay):
 
 
 def after_conv(tvm, relay, np):
-    """conv * scale: the weight takes the scale."""
+    """conv * scale: the scale is folded into the weight."""
     body = relay.multiply(_conv(relay, np, _data(relay)), _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, body)
 
@@ -48,7 +48,7 @@ def after_relu_negative(tvm, relay, np):
 
 
 def after_bias(tvm, relay, np):
-    """(conv + bias) * scale: weight and bias both take it."""
+    """(conv + bias) * scale: the scale is folded into weight and bias."""
     body = relay.add(_conv(relay, np, _data(relay)), _weight(relay, np, 4, 1, 1))
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
 
@@ -60,53 +60,53 @@ def after_bias_add(tvm, relay, np):
 
 
 def after_depthwise(tvm, relay, np):
-    """Depthwise conv * scale: the weight's first axis takes it."""
+    """Depthwise conv * scale: the scale is folded into the weight's first axis."""
     body = _conv(relay, np, _data(relay), groups=4)
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
 
 
 def after_grouped(tvm, relay, np):
-    """Grouped but not depthwise conv * scale: left alone."""
+    """conv with groups, but not depthwise, * scale: unchanged."""
     body = _conv(relay, np, _data(relay), groups=2)
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
 
 
 def after_shared(tvm, relay, np):
-    """The unscaled convolution is used elsewhere too: left alone."""
+    """The unscaled convolution is also used elsewhere: unchanged."""
     conv = _conv(relay, np, _data(relay))
     scaled = relay.multiply(conv, _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, relay.add(scaled, conv))
 
 
 def after_sum(tvm, relay, np):
-    """(conv + conv) * scale: both weights take it."""
+    """(conv + conv) * scale: the scale is folded into both weights."""
     data = _data(relay)
     both = relay.add(_conv(relay, np, data), _conv(relay, np, relay.exp(data)))
     return _module(tvm, relay, relay.multiply(both, _scale(relay, np, 4, 1, 1)))
 
 
 def after_dense(tvm, relay, np):
-    """dense * scale: the weight's first axis takes it."""
+    """dense * scale: the scale is folded into the weight's first axis."""
     data = relay.var("data", shape=(2, 6))
     body = relay.nn.dense(data, _weight(relay, np, 4, 6), units=4)
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4)))
 
 
 def after_conv_scalar(tvm, relay, np):
-    """conv * one number: expanded and repeated to the channels."""
+    """conv * one number: expanded and repeated for the channels."""
     body = relay.multiply(_conv(relay, np, _data(relay)), relay.const(2.0, "float32"))
     return _module(tvm, relay, body)
 
 
 def after_conv_variable_weight(tvm, relay, np):
-    """conv * scale with the weight a variable: it becomes `weight * scale`."""
+    """conv * scale with a variable weight: it becomes `weight * scale`."""
     weight = relay.var("weight", shape=(4, 4, 3, 3))
     conv = relay.nn.conv2d(_data(relay), weight, padding=(1, 1), channels=4, kernel_size=(3, 3))
     return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 4, 1, 1)))
 
 
 def before_conv(tvm, relay, np):
-    """conv(data * scale): the weight's input axis takes it."""
+    """conv(data * scale): the scale is folded into the weight's input axis."""
     scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, _conv(relay, np, scaled))
 
@@ -119,20 +119,20 @@ def before_relu(tvm, relay, np):
 
 
 def before_two_convs(tvm, relay, np):
-    """One scaled input, two convolutions: both weights take it."""
+    """One scaled input, two convolutions: the scale is folded into both weights."""
     scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
     body = relay.add(_conv(relay, np, scaled), _conv(relay, np, scaled))
     return _module(tvm, relay, body)
 
 
 def before_conv_shared(tvm, relay, np):
-    """The scaled input is also used as it is: left alone."""
+    """The scaled input is also used directly: unchanged."""
     scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, relay.add(_conv(relay, np, scaled), scaled))
 
 
 def _gated(relay, np, data):
-    """conv(data) * a gate that is computed from it, as squeeze-and-excite does."""
+    """conv(data) * a gate computed from the data, as in squeeze-and-excitation."""
     features = _conv(relay, np, data)
     squeezed = _weight(relay, np, 4, 4, 1, 1)
     gate = relay.nn.conv2d(
@@ -142,7 +142,7 @@ def _gated(relay, np, data):
 
 
 def before_gates(tvm, relay, np):
-    """Each of three convolutions takes the gate before it; the second gate depends on the first."""
+    """Three convolutions, each folding the gate before it; the second gate depends on the first."""
     body = _data(relay)
     for _ in range(3):
         body = _gated(relay, np, body)
@@ -150,20 +150,20 @@ def before_gates(tvm, relay, np):
 
 
 def after_gate_of_scaled(tvm, relay, np):
-    """conv * a gate that is computed from a convolution which takes another scale."""
+    """conv * a gate computed from a convolution that folds another scale."""
     first = relay.multiply(_conv(relay, np, _data(relay)), _scale(relay, np, 4, 1, 1))
     gate = relay.squeeze(relay.nn.global_avg_pool2d(first), axis=[0])
     return _module(tvm, relay, relay.multiply(_conv(relay, np, first), gate))
 
 
 def before_projected(tvm, relay, np):
-    """A field of a tuple that is written out: gone, though there is nothing to fold."""
+    """A field of a literal tuple: replaced, although there is nothing to fold."""
     pair = relay.Tuple([relay.nn.relu(_data(relay)), relay.var("other", shape=DATA)])
     return _module(tvm, relay, _conv(relay, np, relay.TupleGetItem(pair, 0)))
 
 
 def _blocked(relay, np, data, *weight, **attrs):
-    """A convolution with channels in blocks and a weight of this shape."""
+    """A convolution with channels in blocks and a weight with this shape."""
     kernel = _weight(relay, np, *weight)
     return relay.nn.conv2d(data, kernel, kernel_size=(3, 3), padding=(1, 1), **attrs)
 
@@ -186,13 +186,13 @@ def _in_blocks(relay):
 
 
 def after_blocked(tvm, relay, np):
-    """conv in blocks * scale of each channel: O and o of the weight take it."""
+    """conv in blocks * scale per channel: folded into the weight's axes O and o."""
     scaled = relay.multiply(_full(relay, np, _in_blocks(relay)), _scale(relay, np, 2, 1, 1, 4))
     return _module(tvm, relay, scaled)
 
 
 def after_blocked_channels_last(tvm, relay, np):
-    """The same with the blocks behind the channels: NHWC2c to NHWC4c."""
+    """conv in NHWC2c to NHWC4c * scale per channel: the blocks come after the channels."""
     conv = _full(relay, np, relay.var("data", shape=(1, 5, 5, 4, 2)), "NHWC2c", "NHWC4c")
     return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 1, 1, 1, 2, 4)))
 
@@ -205,7 +205,7 @@ def after_blocked_relu_and_bias(tvm, relay, np):
 
 
 def after_blocked_scalar(tvm, relay, np):
-    """conv * one number, where there are as many blocks as channels in one."""
+    """conv * one number, with as many blocks as channels in a block."""
     weight = (2, 4, 3, 3, 2, 2)
     layouts = {"data_layout": "NCHW2c", "kernel_layout": "OIHW2i2o"}
     conv = _blocked(relay, np, _in_blocks(relay), *weight, channels=4, **layouts)
@@ -213,7 +213,7 @@ def after_blocked_scalar(tvm, relay, np):
 
 
 def after_mixed_blocks(tvm, relay, np):
-    """conv from plain into blocks, whose weight has none of its inputs: left alone."""
+    """conv from a plain to a blocked layout, with a weight without input blocks: unchanged."""
     layouts = {"kernel_layout": "OIHW4o", "out_layout": "NCHW4c"}
     conv = _blocked(relay, np, _data(relay), *(2, 4, 3, 3, 4), channels=8, **layouts)
     return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 2, 1, 1, 4)))
@@ -254,13 +254,13 @@ def after_blocked_conv3d(tvm, relay, np):
 
 
 def before_blocked(tvm, relay, np):
-    """conv in blocks of data * scale: I and i of the weight take it."""
+    """conv in blocks of data * scale: folded into the weight's axes I and i."""
     scaled = relay.multiply(_in_blocks(relay), _scale(relay, np, 4, 1, 1, 2))
     return _module(tvm, relay, _full(relay, np, scaled))
 
 
 def before_blocked_channels_last(tvm, relay, np):
-    """The same with the blocks behind the channels."""
+    """conv in NHWC2c of data * scale: the blocks come after the channels."""
     data = relay.var("data", shape=(1, 5, 5, 4, 2))
     scaled = relay.multiply(data, _scale(relay, np, 4, 2))
     return _module(tvm, relay, _full(relay, np, scaled, "NHWC2c", "NHWC4c"))
@@ -274,6 +274,6 @@ def before_blocked_relu(tvm, relay, np):
 
 
 def before_blocked_depthwise(tvm, relay, np):
-    """Depthwise conv in blocks of data * scale: the outputs' axes take it."""
+    """Depthwise conv in blocks of data * scale: folded into the output axes."""
     scaled = relay.multiply(_in_blocks(relay), _scale(relay, np, 4, 1, 1, 2))
     return _module(tvm, relay, _depthwise_in_blocks(relay, np, scaled))

@@ -1,15 +1,15 @@
-"""Modules whose shapes have symbolic lengths, for InferType and what comes after it."""
+"""Modules with symbolic shapes, for InferType and later passes."""
 
 from __future__ import annotations
 
 
 def _symbol(tvm, name):
-    """A symbolic length, made as each side makes one."""
+    """A symbolic size, created by the API of each side."""
     return tvm.te.var(name) if hasattr(tvm, "te") else tvm.relay.symbol(name)
 
 
 def _case(build):
-    """The case of `build(relay, n, m, var)`; `var(name, *shape)` makes a variable."""
+    """The case of `build(relay, n, m, var)`; `var(name, *shape)` creates a variable."""
 
     def case(tvm, relay, np):
         def var(name, *shape, dtype="float32"):
@@ -24,7 +24,7 @@ def _case(build):
 
 
 def _call(*lengths):
-    """A function over (n, 3) that is called with data of these lengths."""
+    """A function on (n, 3) that is called with data of these sizes."""
 
     def build(relay, n, m, var):
         x = var("x", n, 3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def library(tvm, relay):
-    """A module of `library_call_<n>`, each taking n int32 scalars and returning 0."""
+    """A module of `library_call_<n>`, each with n int32 scalars as arguments and 0 as result."""
     scalar = relay.scalar_type("int32")
     mod = tvm.IRModule()
     for arity in range(6):
@@ -34,7 +34,7 @@ def single(tvm, relay, np):
 
 
 def lets(tvm, relay, np):
-    """Two tagged calls whose results are bound by `let`; the second takes the first's."""
+    """Two tagged calls with results bound by `let`; the second reads the first's result."""
     mod = library(tvm, relay)
     x, y, z = (relay.Var(name) for name in "xyz")
     zeros = [relay.const(0, dtype="int32") for _ in range(3)]

@@ -1,5 +1,4 @@
-"""What three small passes look for: shapes that are known, casts that are shared, images in
-pieces."""
+"""Modules for three small passes: known shapes, shared casts, images split into parts."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ def _v(relay, name, *shape, dtype="float32"):
 
 
 def shapes(tvm, relay, np):
-    """Operators whose shapes are arguments; most of them can be known."""
+    """Operators whose shapes are arguments; most of them can be computed."""
     x, y = _v(relay, "x", 2, 3, 4), _v(relay, "y", 6, 4)
     image = _v(relay, "image", 1, 3, 4, 4)
     shape_of = getattr(relay, "shape_of", None) or relay.op.shape_of
 
     def known(value, dtype="int64"):
-        """An expression that FoldConstant makes a constant of."""
+        """An expression that FoldConstant evaluates to a constant."""
         array = np.array(value, dtype)
         return relay.add(relay.const(array), relay.const(np.zeros_like(array)))
 
@@ -71,7 +70,7 @@ def casts(tvm, relay, np):
 
 
 def pieces(tvm, relay, np):
-    """Convolutions of images in pieces."""
+    """Convolutions of images that are split into parts."""
 
     def atrous(paddings, crops, dtype="float32", value=0):
         data = _v(relay, "x", 1, 5, 5, 4, dtype=dtype)

@@ -1,7 +1,7 @@
-"""The graphs that TVM 0.16 makes of cases: what it computes, in which order, where it keeps it.
+"""The graphs that TVM 0.16 makes of cases: operators, order and storage.
 
-`graph_facts()` asks the oracle; the same file runs there. The answer is the golden file
-graphs.json. Layouts are left as they are: which ones TVM likes depends on the target.
+`graph_facts()` asks the oracle; the same file runs there. The result is the golden file
+graphs.json. Layouts are unchanged, because TVM's preferred layouts depend on the target.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 GRAPHS = "graphs.json"
 LEVELS = (0, 3)
 LEFT_OUT = ["AlterOpLayout"]
-# What TVM can compile to C, where it knows no exp; no quotients by a root, which the oracle's
-# SimplifyExpr leaves (see fork.py).
+# Operators that TVM can compile to C, without exp; no quotients by a root, which the oracle's
+# SimplifyExpr does not change (see fork.py).
 CASES = (
     "conv_bn_relu.two_blocks_constants", "fusing/constants", "fusing/repeated", "fusing/reshapes",
     "networks.dqn_constants", "networks.small_net_constants", "networks.squeezenet_constants",
@@ -27,7 +27,7 @@ CASES = (
 
 
 def brief(graph: dict[str, Any]) -> dict[str, Any]:
-    """What of a graph is to be the same, with one line for each node."""
+    """The compared part of a graph, with one line for each node."""
     attrs, rows = graph["attrs"], graph["node_row_ptr"]
     nodes = []
     for n, node in enumerate(graph["nodes"]):
@@ -39,7 +39,7 @@ def brief(graph: dict[str, Any]) -> dict[str, Any]:
 
 
 def graph_facts() -> dict[str, Any]:
-    """{case and level: brief graph, or None where TVM cannot compile it}."""
+    """{case and level: brief graph, or None if TVM cannot compile it}."""
     from ..client import python_path
 
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ def each_graph(graph: Callable[[str, int], dict[str, Any] | None]) -> dict[str, 
 def _of_tvm(case: str, level: int) -> dict[str, Any] | None:
     import numpy as np
     import tvm
-    import tvm.relay.testing  # relay itself does not import it
+    import tvm.relay.testing  # `import relay` does not import it
     from tvm import relay
 
     from .. import cases

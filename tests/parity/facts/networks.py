@@ -1,7 +1,7 @@
-"""The networks of `relay.testing`, as short digests of what TVM 0.16 makes of them.
+"""The networks of `relay.testing`, as short digests of TVM 0.16's modules.
 
-They are the golden file networks.json. The same file runs under TVM's Python, where it prints the
-digests.
+The digests are the golden file networks.json. The same file runs under TVM's Python, where it
+prints them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def _vgg(**options: Any) -> dict[str, Any]:
     }
 
 
-# Label -> module and function of relay.testing, arguments. A function that gives no parameters
-# is one whose parameters would fill the memory.
+# Label -> module and function of relay.testing, arguments. A function that returns no parameters
+# is used if parameters would need too much memory.
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "mlp": ("mlp.get_workload", {"batch_size": 1}),
     "mlp batch 4": ("mlp.get_workload", {"batch_size": 4, "num_classes": 3}),
@@ -73,9 +73,9 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def digests(relay: Any, label: str) -> dict[str, str]:
-    """Digests of the network's text and, if it comes with them, of its parameters' bytes.
+    """Digests of the network's text and, if it has parameters, of their bytes.
 
-    `relay` is TVM's or ours: the definition is one.
+    `relay` is TVM's or byoc_lab's: both use this definition.
     """
     path, arguments = NETWORKS[label]
     module, function = path.split(".")

@@ -1,7 +1,7 @@
-"""What TVM 0.16 says of its operators: their properties, the signatures of its Python functions,
-and what it makes of the calls in tests/relay/op/calls.py.
+"""TVM 0.16's operators: their properties, the signatures of their Python functions, and the results
+of the calls in tests/relay/op/calls.py.
 
-`operator_facts()` asks the oracle; the same file runs there. The answer is the golden file
+`operator_facts()` asks the oracle; the same file runs there. The result is the golden file
 operators.json.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 OPERATORS = "operators.json"
-# The modules that a script finds operators in; the fork's own functions are left out.
+# The modules in which scripts find operators; functions that only the fork has are omitted.
 MODULES = (
     "", "nn", "image", "qnn.op", "vision", "random", "annotation",
 )  # fmt: skip
@@ -26,10 +26,10 @@ OWN_OF_THE_FORK = ("csi", "csinn", "cache_", "fsmn", "swish", "celu", "hardmax",
 
 
 def operator_facts(calls: list[str], holes: dict[str, str]) -> dict[str, Any]:
-    """{"operators": ..., "signatures": ..., "calls": ..., "holes": ...} as the oracle has them.
+    """{"operators": ..., "signatures": ..., "calls": ..., "holes": ...} from the oracle.
 
-    `holes`: by name, modules in text where a parameter of @main has no type; the fact is the type
-    that TVM finds for it, or None.
+    `holes`: by name, modules as text in which a parameter of @main has no type; the value is the
+    type that TVM infers for it, or None.
     """
     from ..client import python_path
 
@@ -42,7 +42,7 @@ def operator_facts(calls: list[str], holes: dict[str, str]) -> dict[str, Any]:
 
 
 def golden_text(facts: dict[str, Any]) -> str:
-    """The golden file: one line for each fact."""
+    """The golden file: one line for each entry."""
     parts = []
     for name, section in facts.items():
         lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in section.items())
@@ -102,7 +102,7 @@ def _signatures() -> dict[str, str]:
 
 
 def names(relay: Any, np: Any) -> dict[str, Any]:
-    """What the text of a call may say, with TVM's relay or with ours."""
+    """The names that the text of a call may use, with TVM's relay or byoc_lab's."""
     count = iter(range(100))
 
     def variable(shape: Any, dtype: str = "float32") -> Any:
@@ -119,7 +119,7 @@ def names(relay: Any, np: Any) -> dict[str, Any]:
 
 
 def printed(relay: Any, np: Any, infer: Callable[[Any], Any], call: str) -> str:
-    """The function of a call's variables, with types, without metadata."""
+    """The function over a call's variables, with types, without metadata."""
     made = eval(call, names(relay, np))
     body = getattr(made, "tuple_value", made)
     function = relay.Function(relay.analysis.free_vars(body), body)
@@ -128,7 +128,7 @@ def printed(relay: Any, np: Any, infer: Callable[[Any], Any], call: str) -> str:
 
 
 def hole_of(text: str) -> int:
-    """Which parameter of @main has no type in a module's text."""
+    """The parameter of @main without a type in a module's text."""
     head = text.split("def @main(", 1)[1].split(") {", 1)[0]
     return next(n for n, p in enumerate(head.split("%")[1:]) if ":" not in p)
 
@@ -152,12 +152,12 @@ def _hole(text: str) -> str:
 
 
 def _apart(answering: Callable[[str], str], asked: str) -> str | None:
-    """The answer, or None for what TVM refuses, in a process of its own."""
+    """The result, or None for calls that TVM refuses, computed in a separate process."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         try:
             answer = answering(asked)
-        except Exception:  # any error of TVM is a refusal
+        except Exception:  # any error of TVM counts as a refusal
             answer = ""
         os.write(writer, answer.encode())
         os._exit(0)

@@ -1,7 +1,7 @@
-"""What the pass manager calls, and when: scenarios that write down every call they hear of.
+"""The calls that TVM's pass manager makes to passes and instruments: scenarios that record them.
 
-What TVM recorded is the golden file pass_calls.json. The same file runs under TVM's Python, where
-it prints that.
+TVM's records are the golden file pass_calls.json. The same file runs under TVM's Python, where it
+prints them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(function: Scenario) -> Scenario:
-    """`function(tvm, relay, recorded)` appends to `recorded`."""
+    """Registers a scenario: `function(tvm, relay, recorded)` appends to `recorded`."""
     SCENARIOS[function.__name__.replace("_", " ")] = function
     return function
 
@@ -32,7 +32,7 @@ def module(tvm: Any, relay: Any) -> Any:
 def listener(
     tvm: Any, recorded: list[str], name: str = "i", raises: str = "", skips: str = ""
 ) -> Any:
-    """An instrument that writes its calls down, raises in one hook, or skips one pass."""
+    """An instrument that records its calls, raises in one hook, or skips one pass."""
 
     def hook(method: str) -> Any:
         def call(self: Any, mod: Any = None, info: Any = None) -> Any:
@@ -204,7 +204,7 @@ def passes_of_ones_own(tvm, relay, recorded):
 
     @tvm.transform.module_pass(opt_level=3)
     class OfModule:
-        """Its words."""
+        """A documentation string, which the decorator keeps."""
 
         def __init__(self, word):
             self.word = word
@@ -274,7 +274,7 @@ def what_passes_say_of_themselves(tvm, relay, recorded):
 
 @scenario
 def passes_made_of_passes(tvm, relay, recorded):
-    """Without InferType: how often TVM infers types inside a pass is no part of what it does."""
+    """Without InferType, because the number of type inferences inside a pass is not specified."""
     transform = relay.transform
     tvm.ir.register_op_attr("nn.relu", "target.recorded", lambda call: True)
     mod = module(tvm, relay)

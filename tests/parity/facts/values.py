@@ -1,8 +1,8 @@
-"""What functions compute in TVM 0.16: `tvm_values(calls)` builds and runs each under its Python.
+"""The results of functions in TVM 0.16: `tvm_values(calls)` builds and runs each under its Python.
 
-A call is a module as text, or Python text over x0, x1, ... that makes one expression. The same
-file runs there, with the calls in a file of pickles. A call that TVM cannot build or run gives the
-reason instead of its values; one that takes the process down counts as such.
+A call is a module as text, or Python text over x0, x1, ... for one expression. The same file runs
+there, with the calls in a pickle file. For a call that TVM cannot build or run, the result is the
+reason; a crash of the process counts as one.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-# The oracle's own default target is another machine than the one it runs on.
+# The oracle's default target is a machine other than the one it runs on.
 TARGET = "llvm -mtriple=x86_64-linux-gnu"
 
 
 def tvm_values(calls: list[tuple[str, list[Any]]]) -> list[list[Any] | str]:
-    """For each (program, inputs of main) the arrays that main gives, or why it does not."""
+    """For each (program, inputs of main): the arrays that main returns, or the reason why there
+    are none."""
     return _asked("values", calls)
 
 
 def tvm_typed(calls: list[tuple[str, list[Any]]]) -> list[str]:
-    """For each call its module as TVM prints it with types, or why it has none."""
+    """For each call: its module as TVM prints it with types, or the reason why there is none."""
     return [answer if isinstance(answer, str) else answer[0] for answer in _asked("types", calls)]
 
 
@@ -71,7 +72,7 @@ def _run(program: str, inputs: list[Any]) -> list[Any]:
     mod = _typed(program, inputs)
     if "qnn." in program:
         mod = relay.qnn.transform.CanonicalizeOps()(mod)
-    if "?" in mod.astext(show_meta_data=False):  # sizes that only its virtual machine can handle
+    if "?" in mod.astext(show_meta_data=False):  # sizes that only its virtual machine supports
         machine = relay.create_executor("vm", mod, tvm.cpu(), tvm.target.Target(TARGET))
         value = machine.evaluate()(*inputs)
         return [v.numpy() for v in ([value] if hasattr(value, "numpy") else value)]
@@ -85,12 +86,12 @@ def _run(program: str, inputs: list[Any]) -> list[Any]:
 
 
 def _apart(answering: Any, program: str, inputs: list[Any]) -> list[Any] | str:
-    """`answering` in a process of its own, which TVM may take down."""
+    """Computes `answering` in a separate process, which TVM may crash."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         try:
             answer: list[Any] | str = answering(program, inputs)
-        except Exception as error:  # any error of TVM is an answer
+        except Exception as error:  # any error of TVM is a result
             answer = [line for line in str(error).splitlines() if line.strip()][-1]
         with open(writer, "wb") as out:
             pickle.dump(answer, out)

@@ -66,7 +66,7 @@ def _annotated_samples() -> Iterator[Golden]:
     for name in cases.texts("annotations"):
         yield Golden(name, (), "MergeCompilerRegions")
         yield Golden(name, (), "PartitionGraph")
-    # Where merging changes the regions, what is partitioned afterwards.
+    # Cases in which merging changes the regions, with their partitions.
     for code in ("G2", "G3", "G4", "M4", "M25b", "M26", "M26b"):
         before = ("MergeCompilerRegions",)
         yield Golden(f"annotations/{code}", before, "PartitionGraph", "_merged")
@@ -127,7 +127,7 @@ def _tagged_calls() -> Iterator[Golden]:
 
 
 def _functions_in_and_out() -> Iterator[Golden]:
-    # Where TVM fails, and byoc_lab does not: a function that is called twice, or used as a value.
+    # Cases in which TVM fails and byoc_lab does not: a function called twice, or used as a value.
     ours = ("nested_arguments", "twice", "value")
     for name in cases.texts("inlining"):
         if not name.endswith(ours):
@@ -161,7 +161,7 @@ def _dnnl_pipelines() -> Iterator[Golden]:
 
 
 def _dnnl_integration() -> Iterator[Golden]:
-    """TVM's whole table on every chain; its rewrites; regions that do not pay."""
+    """TVM's whole table on every chain; its rewrites; pruned regions."""
     chains = [f"{root}_chains" for root in ("conv1d", "conv2d", "conv3d", "deconv2d", "dense")]
     sums = (
         "sums", "residual_blocks", "added_from_the_left", "residual_without_bias",
@@ -198,7 +198,7 @@ def _dnnl_integration() -> Iterator[Golden]:
 
 
 def _integrations() -> Iterator[Golden]:
-    """What TVM's other integrations take: questions one by one, and whole networks."""
+    """The supported calls of TVM's other integrations: single calls, and whole networks."""
     taken = ("cublas", "cudnn", "bnns", "arm_compute_lib", "cutlass")
     for name in taken:
         whole = {"integration": name, "opt_level": 3}

@@ -1,4 +1,4 @@
-"""One golden file of the plan, and the steps that several of them take."""
+"""An entry of the plan of golden files, and steps that several entries share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Golden:
-    """One golden file: the module that `before` makes of `case`, and what `step` makes of it.
+    """One golden file: the module that `before` makes of `case`, and its result of `step`.
 
-    `step` is None for a golden of the printer alone. `suffix` tells files of one case apart.
+    `step` is None for a golden file of the printer. `suffix` distinguishes files of one case.
     """
 
     case: str
@@ -20,7 +20,7 @@ class Golden:
 
     @property
     def steps(self) -> list[Any]:
-        """All steps that are run: the ones before, and the one that the file is about."""
+        """All steps in order: `before`, and the step under test."""
         return [*self.before, *([] if self.step is None else [self.step])]
 
     @property
@@ -45,7 +45,7 @@ DNNL_WHOLE_TABLE = {"pass": "MergeComposite", "table": "contrib.dnnl"}
 DNNL_TABLE = {"pass": "MergeComposite", "table": "dnnl"}
 TO_DNNL = {"pass": "AnnotateTarget", "targets": ["dnnl"]}
 FOLDED = ("InferType", "SimplifyInference", "FoldConstant", FOLD_SCALE_AXIS)
-# The stages of the DNNL pipeline, each of which gets a golden file.
+# The stages of the DNNL pipeline, each with a golden file.
 DNNL_PIPELINE = (
     "InferType",
     "SimplifyInference",

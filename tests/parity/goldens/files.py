@@ -1,4 +1,4 @@
-"""The form of a golden file: a head of comments, the IR before, a mark, the IR after.
+"""The format of a golden file: a head of comments, the IR before, a mark, the IR after.
 
     // A region's result is used inside and outside the next region.
     // case: annotations/G4
@@ -11,10 +11,10 @@
     #[version = "0.0.5"]
     def @main(...) {...}
 
-A line `// upstream: <case>` says that the oracle differs from TVM 0.16 here (`fork.py` says how)
-and that the part after is TVM 0.16's, from that case. Where the pass failed the last part is a
-comment, `// error: <kind>: <message>`. A file of the printer (`print/`) has no pass and no second
-part; a text with metadata is a file of its own.
+A line `// upstream: <case>` means that the oracle differs from TVM 0.16 (see `fork.py`), and that
+the IR after the mark is TVM 0.16's, from this case. If the pass failed, the last part is a comment,
+`// error: <kind>: <message>`. A file of the printer (`print/`) has no pass and no second part; a
+text with metadata is a separate file.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class GoldenFile:
 
     @classmethod
     def read(cls, path: Path) -> GoldenFile:
-        """Read a golden file. Raises ValueError where its head is incomplete."""
+        """Reads a golden file.
+
+        Raises ValueError if its head is incomplete.
+        """
         lines = path.read_text(encoding="utf-8").split("\n")
         length = next(index for index, line in enumerate(lines) if not line.startswith("//"))
         about, *entries = (line[3:] for line in lines[:length])
@@ -105,14 +108,19 @@ class GoldenFile:
 
 @cache
 def golden_folders() -> dict[str, Path]:
-    """Every golden folder and table by its name: each lies in a folder `golden` beside the tests
-    of what it is about."""
+    """Every golden folder and table by its name.
+
+    Each is in a folder `golden` beside the tests that use it.
+    """
     return {path.name: path for home in sorted(TESTS.rglob("golden")) for path in home.iterdir()}
 
 
 def golden_path(name: str) -> Path:
-    """Where the golden file or table `name` is ("FoldConstant/adt_fold.relay", "operators.json"),
-    or is to be written: with the tests of its pass where the pass is known."""
+    """The path of the golden file or table `name` ("FoldConstant/adt_fold.relay",
+    "operators.json").
+
+    It is with the tests of its pass, if the pass is known.
+    """
     folder, _, file = name.partition("/")
     home = golden_folders().get(folder)
     if home is None:
@@ -134,7 +142,10 @@ def all_golden_files() -> list[Path]:
 
 
 def golden_files(folder: str) -> list[Path]:
-    """The golden files of a pass (or of `print`), sorted. Raises ValueError if there is none."""
+    """The golden files of a pass (or of `print`), sorted.
+
+    Raises ValueError if there is none.
+    """
     paths = sorted(golden_path(folder).glob("*.relay"))
     if not paths:
         raise ValueError(f"no golden file is named {folder}/...; `{WRITER}` writes them")

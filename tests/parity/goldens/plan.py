@@ -1,6 +1,6 @@
-"""Which golden files there are: one line each, case, what ran before, the pass.
+"""The list of all golden files: case, steps before the pass, and the pass.
 
-Files are named `<pass>/<case><suffix>.relay` and `print/...`; `files.py` says where they lie.
+Files are named `<pass>/<case><suffix>.relay` and `print/...`; `files.py` defines their folders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ __all__ = ["Golden", "longest_runs", "plan"]
 
 
 def plan() -> list[Golden]:
-    """Every golden file, in a fixed order. Raises ValueError when two would share a path."""
+    """Every golden file, in a fixed order.
+
+    Raises ValueError if two would have the same path.
+    """
     groups = (*rewrites.GROUPS, *byoc.GROUPS)
     entries = [entry for group in groups for entry in group()]
     paths = [entry.path for entry in entries]
@@ -24,7 +27,7 @@ def plan() -> list[Golden]:
 
 
 def longest_runs(entries: list[Golden]) -> list[tuple[str, list[Any]]]:
-    """Runs (case, steps) of which every entry's steps are a beginning: no step runs twice."""
+    """Runs (case, steps) that contain every entry's steps as a prefix: no step runs twice."""
     runs: list[tuple[str, list[Any]]] = []
     for entry in sorted(entries, key=lambda entry: -len(entry.steps)):
         if not any(

@@ -1,4 +1,4 @@
-"""The golden files of the printer and of all passes but those of BYOC."""
+"""The golden files of the printer and of all passes except those of BYOC."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _lowering() -> Iterator[Golden]:
         yield Golden(f"lowering.{name}", typed, plain, "_plain")
     for name in cases.texts("quantizing"):
         yield Golden(name, typed, plain, "_plain")
-    # TVM rounds reals by casts on a machine that has no SSE 4.1.
+    # TVM rounds floats by casts on a machine without SSE 4.1.
     yield Golden("lowering.requantize_real", typed, {**plain, "target": "c"}, "_plain")
     yield Golden("lowering.transposed", typed, tables, "_tables")
     yield Golden("quantizing/functions", typed, tables, "_tables")
@@ -267,7 +267,7 @@ def _fake_quantized() -> Iterator[Golden]:
 
 
 def _other_rewrites() -> Iterator[Golden]:
-    # The least float32 does not survive a text with six digits.
+    # The smallest float32 number cannot be read back from a text with six digits.
     for name in sorted({*padding.NAMES} - {"max_pool"}):
         yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
     yield Golden("functions/costly", ("InferType",), "FastMath")

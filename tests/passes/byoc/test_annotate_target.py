@@ -1,4 +1,5 @@
-"""AnnotateTarget on what an earlier run has annotated."""
+"""AnnotateTarget: consecutive runs, events, notes and arguments. (Golden files compare it with
+TVM.)"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.parity.golden import golden_test
 
 @pytest.fixture(autouse=True)
 def targets() -> Any:
-    """relu is taken by "first", add by "second"."""
+    """relu is supported by "first", add by "second"."""
     marks = (("nn.relu", "target.first"), ("add", "target.second"))
     for name, key in marks:
         relay.op.get(name).set_attr(key, lambda call: True)
@@ -41,7 +42,7 @@ def _between() -> relay.Expr:
 
 @pytest.mark.parametrize("net", [_last, _between])
 @pytest.mark.parametrize("non_calls", [True, False])
-def test_one_run_after_another_is_one_run(net: Any, non_calls: bool) -> None:
+def test_two_runs_give_the_annotations_of_one_run(net: Any, non_calls: bool) -> None:
     mod = IRModule.from_expr(net())
     once = AnnotateTarget(["first", "second"], non_calls)(mod)
     twice = AnnotateTarget("second", non_calls)(AnnotateTarget("first", non_calls)(mod))
@@ -52,8 +53,8 @@ def test_one_run_after_another_is_one_run(net: Any, non_calls: bool) -> None:
 
 
 @pytest.mark.parametrize(("net", "left"), [(_last, 0), (_between, 1)])
-def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
-    """What era="0.16" is asked for: an end of "default" is left where a value is used."""
+def test_era_0_16_leaves_an_end_of_default(net: Any, left: int) -> None:
+    """With era="0.16" an end of "default" remains at each use of the value."""
     mod = AnnotateTarget("first", era="0.16")(IRModule.from_expr(net()))
     mod = AnnotateTarget("second", era="0.16")(mod)
     wrong = [
@@ -72,7 +73,7 @@ def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
 test_golden = golden_test("AnnotateTarget")
 
 
-def test_an_unknown_era_is_refused() -> None:
+def test_unknown_era_is_refused() -> None:
     with pytest.raises(PassError, match=r'era must be None or "0.16", found "?\'?2021'):
         AnnotateTarget("dnnl", era="2021")
 
@@ -112,7 +113,7 @@ def _annotations(mod: IRModule) -> Counter[tuple[str, str]]:
     return Counter((n.op_name, n.attrs.compiler) for n in nodes if is_annotation(n))
 
 
-def test_a_node_with_very_many_operands_has_a_last_event_for_the_rest() -> None:
+def test_node_with_very_many_operands_has_one_event_for_the_last_ones() -> None:
     x = relay.var("x", shape=(2, 3))
     stage = _trace(relay.concatenate([relay.nn.relu(x) for _ in range(400)], axis=0), "first")
     assert len(stage.events) < 1600
@@ -120,7 +121,7 @@ def test_a_node_with_very_many_operands_has_a_last_event_for_the_rest() -> None:
     assert structural_equal(stage.state_after(len(stage.events)), stage.after)
 
 
-def test_refusals_are_notes_with_the_reason_of_the_back_end() -> None:
+def test_refusals_are_notes_with_the_back_end_s_reason() -> None:
     x, w = relay.var("x", shape=(1, 32, 8, 8)), relay.var("w", shape=(32, 1, 3, 3))
     conv = relay.nn.conv2d(x, w, groups=32, kernel_size=(3, 3), channels=32)
     op = relay.op.get("nn.conv2d")
@@ -149,7 +150,7 @@ def test_refusals_are_notes_with_the_reason_of_the_back_end() -> None:
     )
 
 
-def test_a_composite_function_of_another_compiler_is_refused_by_its_name() -> None:
+def test_composite_of_another_compiler_is_refused_with_its_name() -> None:
     x = relay.var("x", shape=(2, 3))
     p = relay.var("p", shape=(2, 3))
     composite = relay.Function([p], relay.nn.relu(p)).with_attr("Composite", "second.relu")

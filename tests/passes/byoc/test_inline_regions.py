@@ -1,4 +1,4 @@
-"""InlineRegions: regions go back to where they are called, and nothing else changes."""
+"""InlineRegions inlines refused regions at their calls, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def regions_of(counts: list[int]) -> IRModule:
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 6))
-def test_refused_regions_alone_are_inlined_and_the_results_stay(
-    counts: list[int], least: int
-) -> None:
+def test_only_refused_regions_are_inlined_and_results_stay(counts: list[int], least: int) -> None:
     mod = regions_of(counts)
     out = InlineRegions("dnnl", lambda f: "is small" if size(f) < least else None)(mod)
     kept = [size(f) for f in out.functions.values() if "Compiler" in f.attrs]
@@ -51,7 +49,7 @@ def test_regions_of_another_compiler_stay() -> None:
     assert structural_equal(InlineRegions("npu", lambda f: "must go")(mod), mod)
 
 
-def test_each_is_an_event_with_its_reason() -> None:
+def test_each_inlined_region_is_an_event_with_its_reason() -> None:
     trace = byoc_lab.trace(regions_of([1, 3]), [InlineRegions("dnnl", lambda f: "must go")])
     (stage,) = trace.stages
     reasons = [e.reason for e in stage.events if e.rule == "inline region"]

@@ -1,4 +1,4 @@
-"""MergeCompilerRegions does what TVM 0.16 does, and says why regions stay apart."""
+"""MergeCompilerRegions gives TVM 0.16's modules, and states why regions are not merged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _stage(net: Expr) -> Stage:
     return trace[-1]
 
 
-def test_a_merge_is_an_event_that_names_the_region() -> None:
+def test_merge_is_an_event_that_names_the_region() -> None:
     x = relay.var("x", shape=(2,))
     stage = _stage(_in("A", "exp", _in("A", "tanh", x)))
     (event,) = stage.events
@@ -45,7 +45,7 @@ def test_a_merge_is_an_event_that_names_the_region() -> None:
     assert not stage.notes
 
 
-def test_regions_stay_apart_with_the_path_that_forbids_the_merge() -> None:
+def test_note_shows_the_path_that_prevents_a_merge() -> None:
     x = relay.var("x", shape=(2,))
     first = _in("A", "tanh", x)
     around = _in("B", "exp", first)
@@ -61,7 +61,7 @@ def test_regions_stay_apart_with_the_path_that_forbids_the_merge() -> None:
 
 
 class _Straightforward(merging._Merger):
-    """Follows every dependency, also those that cannot lead to a cycle."""
+    """Follows every dependency, also those that cannot form a cycle."""
 
     def _path_through_another(self, region: Region, parent: Region) -> list[Region]:
         found, todo = {region}, [region]
@@ -85,7 +85,7 @@ def _partition(net: Expr) -> set[tuple[str, frozenset[int]]]:
 
 @st.composite
 def _annotated(draw: st.DrawFn) -> Expr:
-    """A network whose calls are annotated one by one, for two or three compilers."""
+    """A network whose calls are annotated separately, for two or three compilers."""
     values: list[Expr] = [relay.var("x", shape=(2,))]
     for _ in range(draw(st.integers(1, 14))):
         recent = st.sampled_from(values[-6:])
@@ -95,7 +95,7 @@ def _annotated(draw: st.DrawFn) -> Expr:
 
 @settings(max_examples=some(300))
 @given(_annotated())
-def test_regions_are_those_of_a_search_that_follows_everything(net: Expr) -> None:
+def test_regions_equal_those_of_an_exhaustive_search(net: Expr) -> None:
     found = _partition(net)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "_Merger", _Straightforward)
@@ -103,7 +103,7 @@ def test_regions_are_those_of_a_search_that_follows_everything(net: Expr) -> Non
 
 
 def _batch_norms(count: int) -> Expr:
-    """Scales and shifts whose factors another compiler computes."""
+    """Scales and shifts with factors computed by another compiler."""
     value: Expr = relay.var("x", shape=(2,))
     for n in range(count):
         scale = _in("B", "rsqrt", _in("A", "add", relay.var(f"v{n}"), relay.var(f"e{n}")))
@@ -117,8 +117,9 @@ class _Every(set[Region]):
         return True
 
 
-def test_the_search_takes_a_few_steps_for_each_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where each region feeds one of another target; where none does, nothing is searched."""
+def test_search_takes_a_few_steps_per_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if each region is read by one of another target; without such regions there is no
+    search."""
     steps, begin = 0, merging._Merger.__init__
 
     def feeding(self: Any, regions: Any) -> None:

@@ -1,4 +1,4 @@
-"""MergeComposite does what TVM 0.16 does, and says what each sub-pattern bound."""
+"""MergeComposite gives TVM 0.16's modules, and reports the node that each sub-pattern bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _stage(*table: tuple) -> Stage:
 CHAIN = is_op("nn.relu")(is_op("add")(is_op("nn.dense")(wildcard(), wildcard()), wildcard()))
 
 
-def test_an_event_has_what_each_sub_pattern_is_bound_to() -> None:
+def test_event_has_the_node_bound_by_each_sub_pattern() -> None:
     stage = _stage(("a.chain", CHAIN))
     (event,) = stage.events
     assert event.rule == "a.chain"
@@ -49,7 +49,7 @@ def test_an_event_has_what_each_sub_pattern_is_bound_to() -> None:
     )
 
 
-def test_a_refusal_by_a_check_is_a_note() -> None:
+def test_refusal_by_a_check_is_a_note() -> None:
     def narrow(match: Call) -> bool | Refused:
         width = match.checked_type.shape[1]
         return width <= 4 or Refused(f"at most 4 columns, found {width}")

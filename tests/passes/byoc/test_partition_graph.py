@@ -1,4 +1,5 @@
-"""PartitionGraph's arguments. What it makes of modules is in golden files (PartitionGraph/*)."""
+"""PartitionGraph: arguments, errors and events; golden files (PartitionGraph/*) have its
+modules."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.parity.golden import golden_test
     ("mod_name", "name"),
     [("net 1", "tvmgen_net_1_A_main_0"), ("", "tvmgen_A_main_0"), (None, "tvmgen_A_main_0")],
 )
-def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, name: str) -> None:
+def test_module_name_is_a_prefix_of_function_names(mod_name: str | None, name: str) -> None:
     x = relay.var("x", shape=(2,))
     region = relay.annotation.compiler_end(
         relay.nn.relu(relay.annotation.compiler_begin(x, "A")), "A"
@@ -25,12 +26,12 @@ def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, nam
     assert sorted(gv.name_hint for gv in cut.get_global_vars()) == ["main", name]
 
 
-def test_a_library_has_ascii_names() -> None:
+def test_module_name_with_other_than_ascii_letters_is_refused() -> None:
     with pytest.raises(InputError, match="contains invalid characters"):
         relay.transform.PartitionGraph("café")
 
 
-def test_a_region_that_needs_its_result_through_a_let_is_refused() -> None:
+def test_region_that_depends_on_its_result_through_a_let_is_refused() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y")
     first = relay.exp(relay.annotation.compiler_begin(x, "A"))
     last = relay.add(first, relay.annotation.compiler_begin(y, "A"))
@@ -40,7 +41,7 @@ def test_a_region_that_needs_its_result_through_a_let_is_refused() -> None:
         relay.transform.PartitionGraph()(mod)
 
 
-def test_an_event_names_what_goes_into_a_region_and_what_comes_out() -> None:
+def test_event_names_the_inputs_and_outputs_of_a_region() -> None:
     x = relay.var("x", shape=(2, 2))
     opened = relay.annotation.compiler_begin(x, "A")
     first = relay.nn.relu(opened)
@@ -56,7 +57,7 @@ def test_an_event_names_what_goes_into_a_region_and_what_comes_out() -> None:
     assert (renamed.rule, renamed.function) == ("rename", "tvmgen_default_A_main_0")
 
 
-def test_an_event_counts_the_constants_of_a_region_with_many_inputs() -> None:
+def test_event_counts_the_constants_of_a_region_with_many_inputs() -> None:
     value: relay.Expr = relay.annotation.compiler_begin(relay.var("x", shape=(2, 2)), "A")
     for n in range(9):
         constant = relay.annotation.compiler_begin(relay.const(np.full((2, 2), n, "float32")), "A")

@@ -1,4 +1,4 @@
-"""RemoveUnusedFunctions does what TVM 0.16 does."""
+"""RemoveUnusedFunctions gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

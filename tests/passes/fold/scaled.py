@@ -1,4 +1,4 @@
-"""A convolution with a scale before or behind it, and its values before and after a pass."""
+"""A convolution with a scale before or after it, and checks of folding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANNELS = 3
 
 
 def network(*, before: bool, layout: str = "NCHW") -> IRModule:
-    """A 3x3 convolution; `before`: its data is scaled per channel, else its result is."""
+    """A 3x3 convolution; `before`: its data is scaled per channel, else its result."""
     random = np.random.default_rng(0)
     axis = layout.index("C")
     shape = [1, 8, 8, 8]
@@ -34,7 +34,7 @@ def network(*, before: bool, layout: str = "NCHW") -> IRModule:
 
 
 def scales_outside_weights(mod: IRModule) -> int:
-    """How many products depend on the input of @main."""
+    """The number of products that depend on the input of @main."""
     inputs = set(mod["main"].params)
     for node in post_order(mod["main"].body):
         if inputs & set(node.parts()):
@@ -43,7 +43,8 @@ def scales_outside_weights(mod: IRModule) -> int:
 
 
 def check_folds(step: Pass, mod: IRModule) -> None:
-    """`step` moves the scale into the weight, and the values stay within float64 rounding."""
+    """Asserts that `step` moves the scale into the weight, and values stay within float64
+    rounding."""
     assert scales_outside_weights(mod) == 1
     after = step(mod)
     assert scales_outside_weights(after) == 0
@@ -54,5 +55,5 @@ def check_folds(step: Pass, mod: IRModule) -> None:
 
 
 def check_leaves(step: Pass, mod: IRModule) -> None:
-    """`step` is for the other direction."""
+    """Asserts that `step`, which folds in the other direction, changes nothing."""
     assert step(mod) is mod

@@ -1,4 +1,4 @@
-"""BackwardFoldScaleAxis: a scale behind a convolution moves into its weight."""
+"""BackwardFoldScaleAxis moves a scale after a convolution into its weight."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests.passes.fold.scaled import check_folds, check_leaves, network
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_the_scale_is_folded(layout: str) -> None:
+def test_scale_after_a_convolution_is_folded(layout: str) -> None:
     check_folds(BackwardFoldScaleAxis(), network(before=False, layout=layout))
 
 
-def test_the_other_direction_is_left_alone() -> None:
+def test_scale_before_a_convolution_is_unchanged() -> None:
     check_leaves(BackwardFoldScaleAxis(), network(before=True))

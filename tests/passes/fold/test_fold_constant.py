@@ -1,4 +1,4 @@
-"""What FoldConstant knows beyond the operators' references: shapes, and constants on devices."""
+"""FoldConstant: shapes, devices, lets, and limits of size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folded(expr: Expr) -> Expr:
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float16"])
-def test_shapes_that_are_known(dtype: str) -> None:
+def test_known_shapes_are_folded(dtype: str) -> None:
     shape = folded(relay.shape_of(relay.exp(x), dtype))
     assert isinstance(shape, Constant) and shape.numpy().dtype == dtype
     assert shape.numpy().tolist() == [2, 3]
@@ -39,14 +39,14 @@ def test_shapes_that_are_known(dtype: str) -> None:
     assert isinstance(twice, Constant) and twice.numpy().tolist() == [4, 6]
 
 
-def test_shapes_that_are_not_known() -> None:
+def test_unknown_shapes_are_not_folded() -> None:
     some = relay.var("some", shape=(2, relay.Any()))
     assert not isinstance(folded(relay.shape_of(some)), Constant)
     assert not isinstance(folded(relay.ndarray_size(some)), Constant)
     assert not isinstance(folded(relay.shape_of(relay.var("scalar", shape=()))), Constant)
 
 
-def test_a_device_stays_around_its_constant() -> None:
+def test_device_annotation_stays_around_its_constant() -> None:
     there = relay.annotation.on_device(three, "cpu", constrain_result=True)
     kept = folded(there)
     assert "on_device(3f" in str(kept)
@@ -73,7 +73,7 @@ def test_expression_outside_a_module_is_folded() -> None:
 test_golden = golden_test("FoldConstant")
 
 
-def test_a_let_that_a_primitive_function_uses_stays() -> None:
+def test_let_that_a_primitive_function_uses_stays() -> None:
     mod = relay.parse(
         """#[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) {
@@ -104,7 +104,7 @@ def @main(%x: Tensor[(2), float32]) {
         "dyn.one_hot(broadcast_to(1, shape=[9]), 1.0, 0.0, 1000000000, dtype=float32, axis=-1)",
     ],
 )
-def test_large_values_are_left_alone(text: str) -> None:
+def test_large_results_are_not_folded(text: str) -> None:
     mod = relay.parse(f"def @main() {{ {text} }}")
     tracemalloc.start()
     try:
@@ -116,7 +116,7 @@ def test_large_values_are_left_alone(text: str) -> None:
     assert isinstance(body, Call) and all(isinstance(arg, Constant) for arg in body.args)
 
 
-def test_bounds_that_become_known_are_limited_too() -> None:
+def test_size_limit_applies_to_bounds_that_become_known() -> None:
     end = relay.var("end", "int32")
 
     def upto(number: int) -> Expr:

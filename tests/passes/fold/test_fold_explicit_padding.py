@@ -1,4 +1,4 @@
-"""FoldExplicitPadding does what TVM 0.16 does; the values stay, and the events are enough."""
+"""FoldExplicitPadding gives TVM 0.16's modules, keeps values and reports every change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLERANCES = {"rtol": 1e-5, "atol": 1e-5}
 
 
 @pytest.mark.parametrize("name", padding.NAMES)
-def test_pads_fold_into_operators_that_pad_alike(name: str) -> None:
+def test_pads_are_folded_into_operators_with_equal_padding(name: str) -> None:
     mod = InferType()(cases.load(f"padding.{name}", byoc_lab, relay, np))
     after = replayed(mod, FoldExplicitPadding())
     assert_same_values(mod, after, random_inputs(mod, -3, 3), **TOLERANCES)
@@ -33,7 +33,9 @@ def test_pads_fold_into_operators_that_pad_alike(name: str) -> None:
     ("name", "folds"),
     [("max_pool", True), ("max_pool_of_zeros", False), ("avg_pool_padded", False)],
 )
-def test_a_pool_pads_with_the_number_that_cannot_win(name: str, folds: bool) -> None:
+def test_pad_is_folded_into_a_pool_only_if_its_value_cannot_be_the_maximum(
+    name: str, folds: bool
+) -> None:
     mod = InferType()(cases.load(f"padding.{name}", byoc_lab, relay, np))
     after = FoldExplicitPadding()(mod)
     assert ("nn.pad" not in relay.analysis.list_op_freqs(after)) == folds

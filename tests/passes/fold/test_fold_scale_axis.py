@@ -1,4 +1,4 @@
-"""FoldScaleAxis does what TVM 0.16 does."""
+"""FoldScaleAxis gives TVM 0.16's modules; scales that a convolution computes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def weight(*shape: int) -> Expr:
 
 
 def squeezed(before: bool) -> IRModule:
-    """A convolution whose data, or result, is weighed channel by channel."""
+    """A convolution whose data, or result, is multiplied by a scale per channel."""
     x = relay.var("x", shape=(1, 8, 6, 6))
     inner = nn.conv2d(x, weight(8, 8, 3, 3), kernel_size=(3, 3), padding=(1, 1))
     pooled = nn.global_avg_pool2d(x)
@@ -45,7 +45,7 @@ def has_constant_weights(mod: IRModule) -> bool:
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_scale_that_a_convolution_computes_stays_if_asked(before: bool) -> None:
+def test_scale_computed_by_a_convolution_stays_on_request(before: bool) -> None:
     mod = squeezed(before)
     assert not has_constant_weights(folded(mod, computed=True))  # as in TVM
     assert folded(mod, computed=False) is mod
@@ -56,7 +56,7 @@ def test_a_scale_that_a_convolution_computes_stays_if_asked(before: bool) -> Non
 
 
 @given(mod=strategies.modules())
-def test_other_scales_move_all_the_same(mod: IRModule) -> None:
+def test_other_scales_are_folded_with_either_option(mod: IRModule) -> None:
     nodes = [n for f in mod.functions.values() for n in post_order(f) if isinstance(n, Call)]
     if not any(c.op_name == "multiply" and c.args[1].parts() for c in nodes):
         assert structural_equal(folded(mod, computed=True), folded(mod, computed=False))

@@ -1,4 +1,4 @@
-"""ForwardFoldScaleAxis: a scale before a convolution moves into its weight."""
+"""ForwardFoldScaleAxis moves a scale before a convolution into its weight."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.passes.fold.scaled import check_folds, check_leaves, network
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_the_scale_is_folded(layout: str) -> None:
+def test_scale_before_a_convolution_is_folded(layout: str) -> None:
     check_folds(ForwardFoldScaleAxis(), network(before=True, layout=layout))
 
 
-def test_the_other_direction_is_left_alone() -> None:
+def test_scale_after_a_convolution_is_unchanged() -> None:
     check_leaves(ForwardFoldScaleAxis(), network(before=False))
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_scale_of_blocked_channels_may_be_either_operand(first: bool) -> None:
-    """The scale has a lower rank than the axes that it scales."""
+def test_scale_of_blocked_channels_may_be_either_operand(first: bool) -> None:
+    """The scale has a lower rank than the scaled data."""
     x = relay.var("x", shape=(2, 4, 10, 2, 2))
     scale = relay.const(np.array([[1, 2], [3, 4]], "float32"))
     scaled = relay.multiply(scale, x) if first else relay.multiply(x, scale)

@@ -1,4 +1,4 @@
-"""PassContext: its settings, its checks, and which passes it enables."""
+"""PassContext: settings, validation, nesting, and the passes that it enables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.passes import PassContext
 from byoc_lab.passes.framework.instrument import PassInfo, PassInstrument
 
 
-def test_an_unknown_setting_is_named_and_can_be_made_known() -> None:
+def test_unknown_setting_is_refused_until_it_is_registered() -> None:
     with pytest.raises(ConfigError, match=r"no pass has a setting 'relay\.ext\.mine\.tiles'"):
         PassContext(config={"relay.ext.mine.tiles": 4})
     PassContext.register_config("relay.ext.mine.tiles", int)
@@ -19,7 +19,7 @@ def test_an_unknown_setting_is_named_and_can_be_made_known() -> None:
         PassContext(config={"relay.ext.mine.tiles": "four"})
 
 
-def test_a_context_says_what_it_is() -> None:
+def test_printed_context_lists_its_settings() -> None:
     context = PassContext(opt_level=3, required_pass=["FoldConstant"], disabled_pass=["A", "B"])
     lines = [line.strip() for line in str(context).splitlines()]
     assert lines[:5] == [
@@ -40,7 +40,7 @@ def test_context_enables_passes_by_level_requirement_and_disabling() -> None:
     assert context.why_skipped(PassInfo(2, "other")) == "it needs opt_level 2, the context has 1"
 
 
-def test_contexts_nest_and_a_level_can_be_changed_alone() -> None:
+def test_contexts_nest_and_the_level_can_be_changed_alone() -> None:
     outside = PassContext.current()
     assert not PassContext.is_active()
     with PassContext(opt_level=3, disabled_pass=["off"]) as outer:
@@ -52,7 +52,7 @@ def test_contexts_nest_and_a_level_can_be_changed_alone() -> None:
     assert PassContext.current() is outside
 
 
-def test_an_instrument_that_raises_on_entry_lets_the_earlier_ones_exit() -> None:
+def test_instrument_that_raises_on_entry_lets_earlier_ones_exit() -> None:
     seen: list[str] = []
 
     class First(PassInstrument):
@@ -75,6 +75,6 @@ def test_an_instrument_that_raises_on_entry_lets_the_earlier_ones_exit() -> None
 
 
 @pytest.mark.parametrize("argument", ["required_pass", "disabled_pass", "instruments", "config"])
-def test_a_context_takes_lists_and_dicts(argument: str) -> None:
+def test_context_arguments_of_other_types_are_refused(argument: str) -> None:
     with pytest.raises(ConfigError, match=f"{argument} must be a"):
         PassContext(**{argument: 3})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Passes made of functions and classes."""
+"""Passes made from functions and classes by decorators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _module() -> IRModule:
     return IRModule.from_expr(relay.abs(relay.var("x", shape=(2, 2))))
 
 
-def test_a_function_becomes_a_pass_of_its_name() -> None:
+def test_decorated_function_is_a_pass_with_its_name() -> None:
     @module_pass(opt_level=1, required=["InferType"])
     def count(mod: IRModule, ctx: PassContext) -> IRModule:
         return mod.with_attrs({"functions": len(mod.functions)})
@@ -24,7 +24,7 @@ def test_a_function_becomes_a_pass_of_its_name() -> None:
     assert count(_module()).attrs["functions"] == 1
 
 
-def test_a_class_keeps_its_name_documentation_arguments_and_attributes() -> None:
+def test_decorated_class_keeps_name_documentation_arguments_and_attributes() -> None:
     @function_pass(opt_level=2, name="scaling")
     class Scale:
         """Multiplies the result."""
@@ -42,7 +42,7 @@ def test_a_class_keeps_its_name_documentation_arguments_and_attributes() -> None
     assert made(_module())["main"].body.is_op("multiply")
 
 
-def test_a_class_whose_init_raises_is_named_by_its_own_error() -> None:
+def test_error_of_a_decorated_class_s_init_is_raised_unchanged() -> None:
     @module_pass(opt_level=0)
     class Refuses:
         def __init__(self) -> None:
@@ -52,7 +52,7 @@ def test_a_class_whose_init_raises_is_named_by_its_own_error() -> None:
         Refuses()
 
 
-def test_a_function_pass_must_give_a_function() -> None:
+def test_function_pass_that_returns_no_function_raises_pass_error() -> None:
     @function_pass(opt_level=0)
     def body(func: Function, mod: IRModule, ctx: PassContext) -> Expr:
         return func.body
@@ -71,7 +71,7 @@ def test_decorators_refuse_invalid_arguments(decorator) -> None:
         decorator(3, opt_level=0)
 
 
-def test_a_module_is_an_option_where_the_class_has_options() -> None:
+def test_module_in_place_of_options_is_refused_unless_it_is_an_option() -> None:
     @module_pass(opt_level=1)
     class Replace:
         def __init__(self, by: relay.IRModule):

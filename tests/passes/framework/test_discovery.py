@@ -1,4 +1,4 @@
-"""Passes are found in the core and in compat, which the core does not import."""
+"""Discovery of passes in the core and in compat, which the core does not import."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from byoc_lab.passes.framework.discovery import discover
 from byoc_lab.passes.framework.passes import COMPAT_PASSES, FunctionPass, Pass
 
 
-def test_the_core_knows_the_names_of_compats_passes() -> None:
+def test_core_lists_the_names_of_compat_s_passes() -> None:
     assert compat_passes.PASSES.keys() == COMPAT_PASSES
     assert not compat_passes.PASSES.keys() & passes.PASSES.keys()
     assert make_pass("FuseOps").name == "FuseOps"
 
 
 @pytest.mark.parametrize("cls", passes.PASSES.values(), ids=lambda cls: cls.__name__)
-def test_passes_that_a_core_pass_requires_are_in_the_core(cls: type[Pass]) -> None:
+def test_passes_required_by_core_passes_are_in_the_core(cls: type[Pass]) -> None:
     assert set(cls.required) <= passes.PASSES.keys()
 
 
-def test_bases_and_private_classes_are_no_passes() -> None:
+def test_base_classes_and_private_classes_are_not_passes() -> None:
     found = discover("byoc_lab.passes.fold", {FunctionPass})
     assert "FoldConstant" in found and all(issubclass(cls, Pass) for cls in found.values())
     assert "CombineParallel" not in compat_passes.PASSES
@@ -34,12 +34,12 @@ def test_bases_and_private_classes_are_no_passes() -> None:
 
 
 @pytest.mark.parametrize("home", [passes, transform, relay.transform])
-def test_a_name_of_compat_is_not_in_the_core(home: object) -> None:
+def test_core_error_for_a_compat_pass_names_its_import(home: object) -> None:
     with pytest.raises(UnsupportedNameError, match=r"from byoc_lab\.compat\.passes import FuseOps"):
         _ = home.FuseOps  # type: ignore[attr-defined]
 
 
-def test_without_compat_the_error_says_to_import_it() -> None:
+def test_pass_of_compat_can_be_made_by_name_only_after_its_import() -> None:
     code = """
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.passes import make_pass

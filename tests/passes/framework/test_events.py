@@ -1,4 +1,4 @@
-"""The events of each pass, on the modules on which it is compared with TVM."""
+"""The events of each pass, on the modules of its golden files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def events(name: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_an_event_replaces_a_part_of_the_function_that_is_rewritten(name: str) -> None:
+def test_event_replaces_nodes_of_the_rewritten_function(name: str) -> None:
     rounds = {event.round: event.round for event in events(name) if event.round is not None}
     nodes = {found: set(post_order(found.root)) for found in rounds}
     for event in events(name):
@@ -47,8 +47,8 @@ def test_an_event_replaces_a_part_of_the_function_that_is_rewritten(name: str) -
 
 
 @pytest.mark.parametrize("name", [cls.__name__ for cls in SHOWN if cls.__name__ in PASSES])
-def test_the_reference_lists_every_rewrite_that_is_reported(name: str) -> None:
-    """Those of the passes that it runs may be among them."""
+def test_reference_lists_every_reported_rewrite(name: str) -> None:
+    """Rewrites of passes that the pass runs count, too."""
     cls = getattr(transform, name)
     running = [cls, *(one for one in passes_of(sys.modules[cls.__module__]) if one in SHOWN)]
     known = [found for one in running for found in rewrites(one)]

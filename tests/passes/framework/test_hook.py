@@ -1,4 +1,4 @@
-"""The events of a pass are enough to do its work again."""
+"""Replaying the events of a pass gives its result."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def _check_stage(stage: Stage) -> None:
 
 
 def assert_same_types(mod: IRModule, wanted: IRModule) -> None:
-    """All nodes of functions that `wanted` has types of have the same ones in `mod`."""
+    """Nodes of functions that have types in `wanted` have the same types in `mod`."""
     for gv, function in wanted.functions.items():
-        if not function.is_typed:  # as some passes leave a function in TVM
+        if not function.is_typed:  # some passes leave a function without types, as in TVM
             continue
         for a, b in zip(post_order(mod[gv.name_hint]), post_order(function), strict=True):
             assert a.is_typed == b.is_typed
@@ -94,7 +94,7 @@ def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None
     _check(byoc_lab.trace(mod, ALL[name], opt_level=4))
 
 
-# Every fourth case of the corpus in `make test`, the others in the slow tests.
+# Every fourth module of the corpus in `make test`, the others in the slow tests.
 CORPUS = [
     pytest.param(case, marks=[] if n % 4 == 0 else [pytest.mark.slow])
     for n, case in enumerate(sorted({entry.case for entry in plan()}))
@@ -102,8 +102,8 @@ CORPUS = [
 
 
 @pytest.mark.parametrize("case", CORPUS)
-def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
-    """Up to the pass that refuses a module: some of them are malformed on purpose."""
+def test_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
+    """Up to the pass that refuses a module: some are malformed on purpose."""
     trace = byoc_lab.trace(cases.load(case, tvm, relay, np), "dnnl")
     for stage in trace:
         if stage.after is not None:
@@ -112,7 +112,7 @@ def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
 
 @settings(max_examples=some(20))
 @given(mod=strategies.modules())
-def test_the_dnnl_pipeline_on_random_modules_can_be_replayed(mod: IRModule) -> None:
+def test_dnnl_pipeline_on_random_modules_can_be_replayed(mod: IRModule) -> None:
     _check(byoc_lab.trace(mod, "dnnl"))
 
 
@@ -126,7 +126,7 @@ def test_composite_functions_are_replayed_with_their_result_types() -> None:
         assert all(composite.ret_type is not None for composite in made)
 
 
-def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
+def test_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
     _check(byoc_lab.trace(mobilenet.module(image_size=32, classes=10), "dnnl"))
 
 
@@ -138,14 +138,14 @@ def test_simplifying_after_alter_op_layout_can_be_replayed(name: str) -> None:
     assert trace[0].events
 
 
-def test_canonicalizing_can_be_replayed() -> None:
+def test_canonicalize_ops_can_be_replayed() -> None:
     mod, _ = byoc_lab.relay.testing.mlp.get_workload(1)
     trace = byoc_lab.trace(mod, ["InferType", "CanonicalizeOps", "SimplifyExpr"], opt_level=3)
     _check(trace)
-    assert len(trace["CanonicalizeOps"].events) == 3  # three layers, a bias each
+    assert len(trace["CanonicalizeOps"].events) == 3  # three layers with a bias each
 
 
-def test_the_nested_partition_can_be_replayed() -> None:
+def test_nested_partition_can_be_replayed() -> None:
     wrong = nested_partition.annotate(nested_partition.network(3), begins_on_conv_data=False)
     trace = byoc_lab.trace(wrong, PartitionGraph(era="2020-01"))
     _check(trace)
@@ -162,7 +162,7 @@ def test_the_nested_partition_can_be_replayed() -> None:
 def _check_values(
     stage: Stage, inputs: Mapping[str, np.ndarray], rtol: float = 1e-9, every: int = 1
 ) -> None:
-    """Each n-th state of a stage, and its last, compute what its input computes."""
+    """Every n-th state of a stage, and its last, compute the results of its input."""
     wanted = evaluate(stage.before, inputs, dtype="float64").value
     last = len(stage.events)
     for count in sorted({*range(every, last, every), last} - {0}):
@@ -211,7 +211,7 @@ def @main(%x: Tensor[(1, 4, 8, 8), float32], %y: Tensor[(1, 4, 8, 8), float32]) 
 
 
 def _scaled() -> tuple[IRModule, dict[str, np.ndarray]]:
-    """Scales before and after convolutions, through relu and add, with two takers."""
+    """Scales before and after convolutions, through relu and add, with two consumers."""
     random = np.random.RandomState(3)
     weights = [random.normal(size=(4, 4, 1, 1)).astype("float32") for _ in range(2)]
     scale = random.uniform(0.5, 2, (4, 1, 1)).astype("float32")
@@ -222,7 +222,7 @@ def _scaled() -> tuple[IRModule, dict[str, np.ndarray]]:
 
 
 @pytest.mark.parametrize("name", ["BackwardFoldScaleAxis", "ForwardFoldScaleAxis"])
-def test_a_scale_moves_in_one_event(name: str) -> None:
+def test_moved_scale_is_one_event(name: str) -> None:
     mod, inputs = _scaled()
     (stage,) = byoc_lab.trace(mod, [name], opt_level=3)
     assert [e.rule for e in stage.events] == ["fold scale"] * len(stage.events)
@@ -247,8 +247,8 @@ def test_every_state_of_the_dnnl_pipeline_on_mobilenet_computes_the_same_numbers
 
 @settings(max_examples=some(20))
 @given(mod=strategies.modules())
-def test_states_in_between_can_be_shown(mod: IRModule) -> None:
-    """Every state prints and can be compared with its neighbours."""
+def test_intermediate_states_can_be_shown(mod: IRModule) -> None:
+    """Every state can be printed and compared with its neighbours."""
     for stage in byoc_lab.trace(mod, PIPELINES["all"]):
         states = [stage.state_after(n) for n in range(len(stage.events) + 1)]
         for before, after in pairwise(states):

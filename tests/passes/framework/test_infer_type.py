@@ -1,4 +1,4 @@
-"""InferType does what TVM 0.16 does."""
+"""InferType gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instruments that come with the package."""
+"""The instruments of the package: timing, printing, tracing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _module() -> IRModule:
     return IRModule.from_expr(relay.nn.relu(relay.add(x, three)))
 
 
-def test_times_are_nested_as_the_passes_are() -> None:
+def test_times_are_nested_like_the_passes() -> None:
     timing = PassTimingInstrument()
     with PassContext(opt_level=3, instruments=[timing]):
         Sequential([InferType(), FoldScaleAxis()], name="mine")(_module())
@@ -46,10 +46,10 @@ def test_times_are_nested_as_the_passes_are() -> None:
     ]  # fmt: skip
     _, _, total, own, of_all, of_parent = lines[0]
     assert of_all == of_parent == "100.00" and int(own) <= int(total)
-    assert timing.render() == ""  # its context is left
+    assert timing.render() == ""  # its context has ended
 
 
-def test_times_survive_a_pass_that_raises() -> None:
+def test_times_are_kept_after_a_pass_that_raises() -> None:
     @module_pass(opt_level=0)
     def broken(mod: IRModule, ctx: PassContext) -> IRModule:
         raise ValueError("on purpose")
@@ -88,14 +88,14 @@ def test_modules_are_printed_around_all_passes(
     assert capsys.readouterr().out.startswith(head)
 
 
-def test_an_old_trace_function_is_called_before_and_after() -> None:
+def test_old_trace_function_is_called_before_and_after_each_pass() -> None:
     seen = []
     with PassContext(trace=lambda mod, info, is_before: seen.append((info.name, is_before))):
         InferType()(_module())
     assert seen == [("InferType", True), ("InferType", False)]
 
 
-def test_a_trace_is_heard_by_the_instruments_of_its_context() -> None:
+def test_trace_notifies_the_instruments_of_its_context() -> None:
     seen: list[str] = []
 
     @pass_instrument
@@ -112,7 +112,7 @@ def test_a_trace_is_heard_by_the_instruments_of_its_context() -> None:
 
 @pytest.fixture(scope="module")
 def networks() -> list[IRModule]:
-    """Operators of each sort, a shape that is an argument; the same with annotations."""
+    """Operators of each kind, with a shape as argument; and the same with annotations."""
     mod, _ = resnet.get_workload(num_layers=18, image_shape=(3, 32, 32), num_classes=10)
     func = mod["main"]
     flat = relay.reshape(func.body, relay.const([-1], "int64"))
@@ -122,9 +122,7 @@ def networks() -> list[IRModule]:
 
 @pytest.mark.filterwarnings("ignore:.*FTVMMixedPrecisionConversionType:UserWarning")
 @pytest.mark.parametrize("name", sorted(all_passes()))
-def test_it_is_no_matter_to_a_pass_whether_somebody_listens(
-    name: str, networks: list[IRModule]
-) -> None:
+def test_result_of_a_pass_does_not_depend_on_listeners(name: str, networks: list[IRModule]) -> None:
     chosen = all_passes()[name]
 
     def outcome(mod: IRModule) -> IRModule | str:

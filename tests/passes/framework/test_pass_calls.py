@@ -1,4 +1,5 @@
-"""The pass manager calls passes and instruments when TVM 0.16 does, and refuses what it refuses."""
+"""The pass manager calls passes and instruments as TVM 0.16 does, and refuses the same
+arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ RECORDED_IN_TVM = json.loads(golden_path(FILE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_calls_are_those_of_tvm(name: str) -> None:
+def test_calls_equal_those_of_tvm(name: str) -> None:
     recorded: list[str] = []
     SCENARIOS[name](tvm, relay, recorded)
     assert recorded == RECORDED_IN_TVM[name]

@@ -1,4 +1,4 @@
-"""Passes, sequences and passes by name; what a Sequential does is what TVM 0.16 does."""
+"""Passes, sequences and passes by name; Sequential gives the results of TVM 0.16."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _module() -> IRModule:
 
 
 class Swap(FunctionPass):
-    """abs becomes exp."""
+    """Replaces abs by exp."""
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return func.replace(body=relay.exp(func.params[0]))
 
 
-def test_a_function_pass_gets_typed_functions_and_gives_typed_ones() -> None:
+def test_function_pass_gets_and_returns_typed_functions() -> None:
     mod = _module()
     assert not mod["main"].is_typed
     after = Swap()(mod)
@@ -45,13 +45,13 @@ def test_a_function_pass_gets_typed_functions_and_gives_typed_ones() -> None:
 
 
 @pytest.mark.parametrize("attribute", ["Compiler", "Extern", "SkipOptimization"])
-def test_a_function_pass_leaves_functions_of_other_compilers(attribute: str) -> None:
+def test_function_pass_skips_functions_of_other_compilers(attribute: str) -> None:
     mod = _module()
     mod["main"] = mod["main"].with_attr(attribute, "dnnl" if attribute == "Compiler" else 1)
     assert Swap()(mod)["main"].body.is_op("abs")
 
 
-def test_a_pass_must_give_a_module() -> None:
+def test_pass_that_returns_no_module_raises_pass_error() -> None:
     @module_pass(opt_level=0)
     def forgetful(mod: IRModule, ctx: PassContext) -> None:
         pass
@@ -60,7 +60,7 @@ def test_a_pass_must_give_a_module() -> None:
         forgetful(_module())
 
 
-def test_a_sequence_runs_what_a_pass_requires_first() -> None:
+def test_sequence_runs_required_passes_first() -> None:
     seen = []
     for name in ("first", "second"):
 
@@ -72,7 +72,7 @@ def test_a_sequence_runs_what_a_pass_requires_first() -> None:
         register_pass(name, lambda made=record: made)
     try:
         Sequential([make_pass("second")])(_module())
-        make_pass("second")(_module())  # alone, a pass requires nothing
+        make_pass("second")(_module())  # called alone, a pass runs no required passes
     finally:
         del passes._factories["first"], passes._factories["second"]
     assert seen == ["first", "second", "second"]
@@ -91,11 +91,11 @@ def test_sequential_refuses_invalid_arguments(arguments: dict, message: str) -> 
         Sequential(**arguments)
 
 
-def test_passes_are_made_by_name() -> None:
+def test_passes_are_created_by_name() -> None:
     assert {"FoldConstant", "InferType", "PartitionGraph"} <= set(pass_names())
     made = make_pass("PartitionGraph", era="2020-01")
     assert isinstance(made, PartitionGraph) and made.era == "2020-01"
-    assert make_pass("InferType", era="2020-01").name == "InferType"  # which has no eras
+    assert make_pass("InferType", era="2020-01").name == "InferType"  # a pass without eras
     with pytest.raises(UnknownNameError, match=r"no pass is named .*'FoldConstant'"):
         make_pass("FoldConstants")
     with pytest.raises(PassError, match=r"it needs .*; give the pass itself, ConvertLayout"):
@@ -106,7 +106,7 @@ def test_passes_are_made_by_name() -> None:
     ("base", "missing"),
     [(ModulePass, "run"), (FunctionPass, "run_function"), (PatternRewrite, "callbacks")],
 )
-def test_a_pass_names_what_it_must_define(base: type, missing: str) -> None:
+def test_pass_class_without_a_method_names_it(base: type, missing: str) -> None:
     made = type("Mine", (base,), {})
     with pytest.raises(PassError, match=f"^Mine must define {missing}$"):
         made()

@@ -34,14 +34,14 @@ class _Again(_Undo):
 
 
 class Undo(PatternRewrite):
-    """Signs that cancel go."""
+    """Removes pairs of signs that cancel."""
 
     def callbacks(self) -> list[DFPatternCallback]:
         return [_Undo()]
 
 
 class Endless(PatternRewrite):
-    """What it makes matches again."""
+    """A callback whose result matches again."""
 
     def callbacks(self) -> list[DFPatternCallback]:
         return [_Again()]
@@ -59,18 +59,18 @@ def test_callbacks_are_applied_until_nothing_changes(count: int) -> None:
     assert list_op_freqs(Undo()(_negatives(count))).get("negative", 0) == count % 2
 
 
-def test_each_replacement_is_an_event_with_the_reason_of_its_callback() -> None:
+def test_each_replacement_is_an_event_with_its_callback_s_reason() -> None:
     (stage,) = (s for s in byoc_lab.trace(_negatives(2), [Undo()]) if s.name == "Undo")
     assert [(e.rule, e.reason) for e in stage.events] == [("_Undo", "two signs cancel")]
 
 
-def test_callbacks_that_never_settle_are_refused() -> None:
+def test_callbacks_that_always_match_again_are_refused() -> None:
     with pytest.raises(PassError, match=r"Endless did not settle within .* rounds; check"):
         Endless()(_negatives(2))
 
 
 class _Halve(DFPatternCallback):
-    """exp(x) -> log(x) of the type that `post` has."""
+    """exp(x) -> log(x), with the type of `post`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Halve(DFPatternCallback):
         return relay.log(relay.abs(data))
 
 
-def test_a_callback_sees_types_of_what_its_round_has_made() -> None:
+def test_callback_sees_types_of_nodes_from_the_same_round() -> None:
     seen: list[object] = []
 
     class Halved(PatternRewrite):
@@ -105,7 +105,7 @@ def test_a_callback_sees_types_of_what_its_round_has_made() -> None:
 
 
 class _ToInt(DFPatternCallback):
-    """An operator on integers, one of two that have to change together."""
+    """Converts one of two operators that have to change together to integers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class ToInt(PatternRewrite):
         return [_ToInt()]
 
 
-def test_a_callback_may_mend_what_its_round_has_made() -> None:
+def test_callback_may_repair_nodes_from_the_same_round() -> None:
     x = relay.var("x", shape=(2,))
     body = relay.cast(relay.add(relay.negative(x), x), "float32")
     after = ToInt()(IRModule.from_expr(body))["main"].body

@@ -1,4 +1,4 @@
-"""Pipelines by name, and by era."""
+"""Named pipelines, and their variants by era."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _restored() -> Iterator[None]:
     pipelines._pipelines.update(before)
 
 
-def test_a_pipeline_is_made_anew_each_time() -> None:
+def test_pipeline_is_created_anew_each_time() -> None:
     @register_pipeline("mine")
     def mine() -> list[Pass]:
         return [InferType()]
@@ -37,7 +37,7 @@ def test_a_pipeline_is_made_anew_each_time() -> None:
     assert first.name == "InferType" and first is not second
 
 
-def test_a_pipeline_may_have_eras() -> None:
+def test_pipeline_may_depend_on_the_era() -> None:
     register_pipeline("eras", lambda era=None: [FoldConstant(era=era)])
     assert named_pipeline("eras")[0].era is None  # type: ignore[attr-defined]
     assert named_pipeline("eras", era="2020-01")[0].era == "2020-01"  # type: ignore[attr-defined]
@@ -48,9 +48,7 @@ def test_a_pipeline_may_have_eras() -> None:
 
 @pytest.mark.parametrize("name", ["dnnl", "ccompiler"])
 @pytest.mark.parametrize("era", ["2020-01", "0.16"])
-def test_each_pass_of_a_pipeline_is_as_it_was_in_an_era_if_it_had_a_variant(
-    name: str, era: str
-) -> None:
+def test_each_pass_of_a_pipeline_has_its_variant_of_the_era(name: str, era: str) -> None:
     passes = named_pipeline(name, era)
     found = {p.name: p.era for p in passes if hasattr(p, "era")}
     assert found["AnnotateTarget"] == ("0.16" if era == "0.16" else None)
@@ -63,6 +61,6 @@ def test_each_pass_of_a_pipeline_is_as_it_was_in_an_era_if_it_had_a_variant(
                 p.checked_era("2019")
 
 
-def test_a_misspelt_name_gets_the_nearest() -> None:
+def test_misspelt_pipeline_error_suggests_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match=r"no pipeline is named 'dnl'; .*dnnl"):
         named_pipeline("dnl")

@@ -1,4 +1,5 @@
-"""A check that raises: the error names a cause only if the check answers without it."""
+"""A check that raises: the error names a cause only if the check accepts the call without this
+cause."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def error_of(check: Callable[[Any], Any], pattern: Any, body: relay.Expr, *names
 
 
 def name_of_all(root: Call) -> bool:
-    """Whether no operand is another convolution; reads op.name of every call below."""
+    """Whether no operand is another convolution; reads op.name of every call before it."""
     todo: list[Any] = [root]
     while todo:
         node = todo.pop()
@@ -42,14 +43,14 @@ AFTER_RELU = is_op("add")(wildcard(), wildcard())
 
 
 @pytest.mark.parametrize("pattern", [AFTER_RELU, is_op("tanh")(AFTER_RELU)])
-def test_an_operand_that_an_earlier_entry_made_is_named(pattern: Any) -> None:
+def test_operand_made_by_an_earlier_entry_is_named(pattern: Any) -> None:
     body = relay.add(nn.relu(conv()), conv())
     text = error_of(name_of_all, pattern, relay.tanh(body))
     assert "raised AttributeError" in text and COMPOSITE in text
     assert ORDER not in text
 
 
-def test_it_is_not_named_if_the_check_raises_without_it_too() -> None:
+def test_operand_is_not_named_if_the_check_raises_without_it_too() -> None:
     def broken(root: Call) -> bool:
         return bool(root.args[7])
 
@@ -58,7 +59,7 @@ def test_it_is_not_named_if_the_check_raises_without_it_too() -> None:
     assert COMPOSITE not in text and ORDER not in text
 
 
-def test_the_order_of_operands_is_named_if_the_other_order_is_answered() -> None:
+def test_operand_order_is_named_if_the_check_accepts_the_other_order() -> None:
     def left(root: Call) -> bool:
         return bool(root.args[0].attrs.groups == 1)
 
@@ -70,18 +71,18 @@ def test_the_order_of_operands_is_named_if_the_other_order_is_answered() -> None
     assert ORDER in text
 
 
-def test_an_add_alone_is_no_cause() -> None:
+def test_add_without_another_order_is_not_named() -> None:
     text = error_of(lambda root: root.args[0].attrs.no_such_field, ADD, bias(conv()))
     assert "raised" in text and ORDER not in text
 
 
 @pytest.mark.parametrize("names", [("npu.a", "npu.b"), ("npu.a", "npu.a")])
-def test_the_back_end_and_the_entry_keep_their_names(names: tuple[str, str]) -> None:
+def test_error_names_the_back_end_and_the_entry(names: tuple[str, str]) -> None:
     text = error_of(lambda root: root.args[7], AFTER_RELU, relay.add(x(), conv()), *names)
     assert text.startswith(f"back end 'npu': the check of the pattern '{names[1]}")
 
 
-def test_the_operator_of_a_call_is_what_the_advice_says() -> None:
+def test_advice_names_the_operator_of_a_call() -> None:
     def asks(root: Call) -> bool:
         return all(not isinstance(a, Call) or isinstance(a.op, Op) for a in root.args)
 
@@ -90,7 +91,7 @@ def test_the_operator_of_a_call_is_what_the_advice_says() -> None:
     assert explain_patterns(table, IRModule.from_expr(body))["npu.add"].status == "shadowed"
 
 
-def test_a_predicate_that_meets_a_composite_is_told_which() -> None:
+def test_predicate_error_names_the_composite_operand() -> None:
     def predicate(call: Call) -> bool:
         return bool(call.args[0].op.name != "nn.dense")
 

@@ -1,4 +1,5 @@
-"""What back ends say of expressions: errors name who was asked about what."""
+"""Predicates and checks of back ends: return values, and errors that name the back end and the
+call."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ CALL = relay.abs(relay.var("x", shape=(2,)))
 PATTERN = is_op("abs")(wildcard())
 
 
-def test_answers_are_passed_on() -> None:
+def test_return_values_are_passed_on() -> None:
     assert ask_check(lambda expr: expr is CALL, CALL, "mychip.abs") is True
     assert ask_operator(lambda expr: False, CALL, "mychip") is False
 
 
-def test_a_predicate_that_raises_is_named_with_its_call() -> None:
+def test_predicate_that_raises_is_reported_with_its_call() -> None:
     def broken(expr: object) -> bool:
         raise KeyError("groups")
 

@@ -1,4 +1,4 @@
-"""What every pass keeps: types, values, its input, and its own result when it runs again."""
+"""Properties of every pass: types, values and the input stay, and a second run changes nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _value(mod: IRModule) -> np.ndarray:
 @pytest.mark.parametrize("name", PIPELINES)
 @settings(max_examples=some(25))
 @given(mod=strategies.modules())
-def test_values_types_and_input_are_kept(name: str, mod: IRModule) -> None:
+def test_values_types_and_input_stay(name: str, mod: IRModule) -> None:
     before, functions = _value(mod), dict(mod.functions)
     with PassContext(opt_level=3):
         after = Sequential(PIPELINES[name])(mod)
@@ -98,7 +98,7 @@ _UNTYPED = (relay.Op, relay.GlobalVar)
 @pytest.mark.parametrize("name", ["InferType", "SimplifyInference", "FoldConstant", "Merge"])
 @settings(max_examples=some(25))
 @given(mod=strategies.modules())
-def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
+def test_second_run_changes_nothing(name: str, mod: IRModule) -> None:
     *earlier, last = PIPELINES[name]
     once = last(Sequential(earlier)(mod))
     assert structural_equal(last(once), once)
@@ -106,7 +106,7 @@ def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
+def test_partitioning_removes_every_annotation(mod: IRModule) -> None:
     out = PartitionGraph()(MergeCompilerRegions()(AnnotateTarget(TARGET)(mod)))
     assert not any(
         relay.analysis.annotations.is_annotation(n)
@@ -119,7 +119,7 @@ def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_text_goes_round(mod: IRModule) -> None:
-    """Printed, read and printed again: the same structure (constants by metadata, bit for bit)."""
+def test_printed_and_parsed_result_is_equal(mod: IRModule) -> None:
+    """With constants in the metadata, bit for bit."""
     again = relay.parse(mod.astext())
     relay.assert_structural_equal(again, mod)

@@ -1,4 +1,4 @@
-"""Passes declare which operators they replace, and replace those and no others."""
+"""Passes declare the operators that they replace: exactly these are replaced."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def calls(node: Any) -> bool:
 
 @cache
 def samples() -> list[tuple[str, IRModule]]:
-    """A typed module for each sample call that FoldConstant leaves."""
+    """A typed module for each sample call that FoldConstant does not fold."""
     typed = [(s.op, infer_module(IRModule.from_expr(s.function()))) for s in SAMPLES]
     return [(op, mod) for op, mod in typed if op in operators(FoldConstant()(mod))]
 
 
 @pytest.mark.parametrize("name", SIMPLIFY)
-def test_operators_that_a_pass_replaces_are_those_it_declares(name: str) -> None:
+def test_replaced_operators_equal_the_declared_ones(name: str) -> None:
     p = make_pass(name)
     gone = {op for op, mod in samples() if op not in operators(p(mod))}
     assert gone <= set(p.replaces)
-    if name in ("CanonicalizeOps", "DynamicToStatic", "SimplifyExpr"):  # whatever stands around it
-        # dyn.ones and dyn.zeros of a constant shape are folded by FoldConstant as well.
+    if name in ("CanonicalizeOps", "DynamicToStatic", "SimplifyExpr"):  # whatever surrounds it
+        # FoldConstant also folds dyn.ones and dyn.zeros with a constant shape.
         assert set(p.replaces) - gone <= {"dyn.ones", "dyn.zeros"}
 
 
-def test_passes_that_replace_an_operator() -> None:
+def test_passes_replacing_lists_the_passes_of_an_operator() -> None:
     assert passes_replacing({"dyn.image.resize2d"}) == ["DynamicToStatic"]
     assert passes_replacing({"nn.layer_norm", "nn.bias_add"}) == [
         "CanonicalizeOps",

@@ -1,4 +1,4 @@
-"""Rules are applied to every node once, operands first."""
+"""Rewrite rules are applied to every node once, operands first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_expression_that_no_rule_changes_stays_the_same_object() -> None:
     assert rewrite(func, [to_abs]) is func
 
 
-def test_the_first_rule_that_applies_counts() -> None:
+def test_first_rule_that_applies_is_used() -> None:
     @rule("exp to tanh", "a test")
     def to_tanh(pre: Any, post: Any) -> Expr | None:
         return relay.tanh(X) if isinstance(post, Call) and post.is_op("exp") else None
@@ -50,6 +50,6 @@ def test_shared_nodes_are_rewritten_once() -> None:
     assert after.args[0] is after.args[1]
 
 
-def test_a_node_may_be_left_closed() -> None:
+def test_node_that_is_not_entered_stays_unchanged() -> None:
     func = Function([X], relay.exp(X))
     assert rewrite(func, [to_abs], enter=lambda node: not isinstance(node, Function)) is func

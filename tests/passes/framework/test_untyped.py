@@ -1,4 +1,4 @@
-"""Passes on modules that nobody has run InferType on, as scripts often do."""
+"""Passes on modules without inferred types, as scripts often run them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _module() -> IRModule:
     "name",
     ["DefuseOps", "FoldConstant", "MergeCompilerRegions", "SimplifyInference", "ToGraphNormalForm"],
 )
-def test_a_pass_types_what_it_needs_typed(name: str) -> None:
+def test_pass_that_needs_types_infers_them(name: str) -> None:
     run = make_pass(name)
     out = run(_module())
     assert out["main"].is_typed
@@ -49,8 +49,8 @@ def _calls(**attrs: object) -> IRModule:
         (OutlineCompilerFunctionsWithExistingGlobalSymbols("a"), _calls(Inline=1)),
     ],
 )
-def test_a_pass_that_needs_no_types_gives_none(run: Pass, mod: IRModule) -> None:
-    """As in TVM, so that what it gives equals a module that was written without them."""
+def test_pass_that_needs_no_types_infers_none(run: Pass, mod: IRModule) -> None:
+    """As in TVM, so that the result equals a module written without types."""
     out = run(mod)
     assert not out["main"].is_typed and out["main"].ret_type is None
     assert run(infer_module(mod))["main"].is_typed
@@ -65,7 +65,7 @@ def test_untypable_module_raises_type_inference_error() -> None:
             make_pass("FoldConstant")(mod)
 
 
-def test_an_open_annotation_is_filled_in() -> None:
+def test_incomplete_type_annotation_is_completed() -> None:
     x, alpha = relay.var("x", shape=(1, 3)), relay.var("alpha", relay.IncompleteType())
     body = relay.nn.prelu(x, alpha)
     main = infer_module(IRModule.from_expr(relay.Function([x, alpha], body)))["main"]

@@ -1,4 +1,4 @@
-"""Short networks of images, and the calls in them."""
+"""Short networks on images, and their calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterOpLayout does what TVM 0.16 does; values stay where TVM's do not."""
+"""AlterOpLayout gives TVM 0.16's modules; values stay even if TVM changes them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.passes.layout.networks import calls, net
 
 test_golden = golden_test("AlterOpLayout")
 
-# Biases of a result in blocks, (1, 4, 6, 6, 4): some have one block for all, or one number for
-# all of a block, and cannot be taken out of these blocks.
+# Biases of a result in blocks, (1, 4, 6, 6, 4): some have one block for all, or one number per
+# block, and cannot be converted from these blocks.
 BLOCKED_BIASES = [
     (1, 4, 1, 1, 4), (4, 1, 1, 4), (1, 1, 1, 1, 4), (1, 1, 1, 4), (4,), (1, 4, 1, 1, 1),
 ]  # fmt: skip
 
 
-def test_an_operator_without_a_layout_rule_can_be_altered_by_itself() -> None:
+def test_operator_without_a_layout_rule_can_be_altered() -> None:
     op = relay.op.get("nn.softmax")
     op.set_attr("FTVMAlterOpLayout", lambda attrs, args, *types: relay.nn.log_softmax(args[0]))
     try:
@@ -31,8 +31,8 @@ def test_an_operator_without_a_layout_rule_can_be_altered_by_itself() -> None:
     assert after["main"].body.is_op("nn.log_softmax")
 
 
-def test_a_blocked_variance_takes_its_mean_as_it_comes() -> None:
-    """TVM 0.16 fills the mean's blocks of 1 with zeros, up to the 8 of the data's."""
+def test_blocked_variance_reads_its_mean_unconverted() -> None:
+    """TVM 0.16 fills the mean's blocks of 1 with zeros, up to the data's blocks of 8."""
 
     def in_blocks(attrs, inputs, *types):
         return relay.nn.conv2d(*inputs, **{**attrs, "data_layout": "NCHW8c"})
@@ -57,10 +57,10 @@ def test_a_blocked_variance_takes_its_mean_as_it_comes() -> None:
     "wanted", [("NCHW", "OIHW"), ("NHWC", "HWIO"), ("NCHW2c", "OIHW2i2o"), ("NCHW8c", "OIHW8i8o")]
 )
 @pytest.mark.parametrize("shape", BLOCKED_BIASES, ids=str)
-def test_a_bias_in_blocks_follows_only_where_it_can(
+def test_bias_in_blocks_is_converted_only_if_possible(
     shape: tuple[int, ...], wanted: tuple[str, str]
 ) -> None:
-    """TVM 0.16 types none of those that cannot, or pads them with zeros."""
+    """If it is impossible, TVM 0.16's module is ill-typed or pads with zeros."""
     x, w = relay.var("x", shape=(1, 2, 6, 6, 4)), relay.var("w", shape=(4, 2, 3, 3, 4, 4))
     attrs = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o", "kernel_size": (3, 3)}
     y = relay.nn.conv2d(x, w, channels=16, padding=(1, 1), **attrs)

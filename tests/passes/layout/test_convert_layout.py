@@ -1,4 +1,4 @@
-"""ConvertLayout does what TVM 0.16 does; layouts change where they are asked to, values do not."""
+"""ConvertLayout gives TVM 0.16's modules: requested layouts change, values stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TO_LAST = ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NH
 @pytest.mark.parametrize("convert", [TO_FIRST, TO_LAST], ids=["NCHW", "NHWC"])
 @settings(max_examples=some(40))
 @given(mod=images.modules(more=(images.split,)))
-def test_values_stay_and_events_are_enough(convert: ConvertLayout, mod: IRModule) -> None:
+def test_values_stay_and_events_cover_the_changes(convert: ConvertLayout, mod: IRModule) -> None:
     wanted = convert.desired_layouts["nn.conv2d"][0]
     trace = byoc_lab.trace(mod, [convert], opt_level=3)
     if trace.error is not None:
@@ -38,7 +38,7 @@ def test_values_stay_and_events_are_enough(convert: ConvertLayout, mod: IRModule
     values = [evaluate(m, images.inputs(), dtype="float64").value for m in (mod, after)]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-9, atol=1e-9)
     assert trace[-1].name == "ConvertLayout"
-    for stage in trace:  # CanonicalizeOps is required, and runs first
+    for stage in trace:  # CanonicalizeOps is required, so it runs first
         again = infer_module(stage.state_after(len(stage.events)))
         assert_structural_equal(again, stage.after)
         assert bool(stage.events) or not stage.changed
@@ -49,7 +49,7 @@ def test_module_in_the_wanted_layout_stays_the_same_object() -> None:
     assert TO_LAST(mod) is mod
 
 
-def test_only_the_ends_get_transforms() -> None:
+def test_only_the_ends_of_a_chain_get_transforms() -> None:
     steps = (lambda x: images.conv(x, 0), relay.nn.relu, lambda x: images.conv(x, 1), relay.tanh)
     after = TO_FIRST(net(*steps))
     transforms = calls(after, "layout_transform")
@@ -58,15 +58,15 @@ def test_only_the_ends_get_transforms() -> None:
     assert after["main"].body.is_op("layout_transform")
 
 
-def test_split_follows_along_its_axis() -> None:
-    """Here the oracle, a fork of TVM, has no rule; TVM 0.16 has."""
+def test_split_is_converted_along_its_axis() -> None:
+    """The oracle, a fork of TVM, has no rule for it; TVM 0.16 has."""
     after = TO_FIRST(net(lambda x: images.conv(x, 0), lambda x: images.split(x, 0)))
     assert [call.attrs.axis for call in calls(after, "split")] == [1]
     assert [call.attrs.axis for call in calls(after, "concatenate")] == [1]
 
 
 @pytest.mark.parametrize("mark", [relay.annotation.compiler_begin, relay.annotation.compiler_end])
-def test_an_annotation_passes_a_tuple_on_in_the_layouts_that_it_had(mark) -> None:
+def test_annotated_tuple_keeps_the_layouts_of_its_fields(mark) -> None:
     x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.const(np.ones((4, 4, 3, 3), "float32"))
     conv = relay.nn.conv2d(x, w, padding=(1, 1))
     norm = relay.nn.batch_norm(conv, *(relay.const(np.ones(4, "float32")) for _ in range(4)))
@@ -80,7 +80,7 @@ def test_an_annotation_passes_a_tuple_on_in_the_layouts_that_it_had(mark) -> Non
     np.testing.assert_allclose(evaluate(out, inputs).value, evaluate(mod, inputs).value, rtol=1e-5)
 
 
-def test_layers_can_be_skipped() -> None:
+def test_layout_config_skips_layers() -> None:
     mod = net(lambda x: images.conv(x, 0), lambda x: images.conv(x, 1))
     with LayoutConfig(skip_layers=[0]) as config:
         after = TO_FIRST(mod)
@@ -96,12 +96,12 @@ def test_layers_can_be_skipped() -> None:
         (["CHWN", "default"], "no default layout of its weight for data in CHWN, only for NCHW"),
     ],
 )
-def test_layouts_that_cannot_be_had_are_refused(wanted: list[str], words: str) -> None:
+def test_impossible_layouts_are_refused(wanted: list[str], words: str) -> None:
     with pytest.raises(PassError, match=words):
         ConvertLayout({"nn.conv2d": wanted})(net(lambda x: images.conv(x, 0)))
 
 
-def test_a_function_of_ones_own_says_how_an_operator_is_converted() -> None:
+def test_registered_function_converts_an_operator() -> None:
     op = relay.op.get("nn.upsampling")
 
     def convert(attrs, args, types, wanted):
@@ -118,8 +118,8 @@ def test_a_function_of_ones_own_says_how_an_operator_is_converted() -> None:
     assert len(calls(after, "layout_transform")) == 2
 
 
-def test_blocks_that_are_not_filled_are_refused() -> None:
-    """The zeros that fill them would count in a mean and stay when the blocks are undone."""
+def test_incomplete_blocks_are_refused() -> None:
+    """The zeros in them would count in a mean, and remain after the conversion back."""
     x = relay.var("x", shape=(1, 6, 4, 4))
     mod = IRModule.from_expr(relay.Function([x], relay.nn.max_pool2d(x, (2, 2))))
     convert = ConvertLayout({"nn.max_pool2d": ["NCHW4c"]})
@@ -141,8 +141,8 @@ def test_blocks_that_are_not_filled_are_refused() -> None:
     ],
     ids=["pad", "mean", "transpose", "l2_normalize", "split", "strided_slice", "dense"],
 )
-def test_operators_after_a_dense_with_three_axes_stay(follow) -> None:
-    """TVM says NC of any data of nn.dense, and most of these make its ConvertLayout fail."""
+def test_operators_after_a_dense_with_three_axes_are_unchanged(follow) -> None:
+    """TVM assigns NC to any data of nn.dense, and its ConvertLayout fails for most of these."""
     x = relay.var("x", shape=(2, 3, 4))
     y = follow(relay.nn.dense(x, SQUARE))
     mod = InferType()(IRModule.from_expr(relay.Function([x, SQUARE], y)))

@@ -1,4 +1,4 @@
-"""Functions that operators have for Legalize, set and taken away by a back end."""
+"""Legalize: functions registered for operators, set and removed by a back end."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _module() -> IRModule:
     return InferType()(IRModule.from_expr(relay.exp(relay.exp(x))))
 
 
-def test_without_a_function_nothing_changes() -> None:
+def test_operator_without_a_function_is_unchanged() -> None:
     mod = _module()
     assert Legalize(ATTRIBUTE)(mod) is mod
 
 
-def test_the_function_gets_rewritten_arguments_and_types() -> None:
+def test_function_gets_rewritten_arguments_and_types() -> None:
     seen = []
 
     def by_sigmoid(attrs: object, inputs: list, types: list) -> relay.Call:
@@ -52,7 +52,7 @@ def test_legalization_that_returns_no_call_raises_pass_error() -> None:
         Legalize(ATTRIBUTE)(_module())
 
 
-def test_a_clip_to_all_that_requantize_gives_goes() -> None:
+def test_clip_to_the_full_range_of_requantize_is_removed() -> None:
     x, one, zero = relay.var("x", shape=(4,), dtype="int32"), relay.const(1.0), relay.const(0)
     small = relay.qnn.op.requantize(x, one, zero, one, zero, out_dtype="int8")
     for body, left in (
@@ -63,7 +63,7 @@ def test_a_clip_to_all_that_requantize_gives_goes() -> None:
         assert Legalize()(IRModule.from_expr(body))["main"].body.op.name == left
 
 
-def test_legalize_finds_functions_by_the_name_that_it_is_given() -> None:
+def test_legalize_uses_functions_of_the_given_attribute_name() -> None:
     op = relay.op.get("tanh")
     op.set_attr("mine", lambda attrs, args, types: relay.sigmoid(args[0]))
     try:

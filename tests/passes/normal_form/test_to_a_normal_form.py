@@ -1,4 +1,4 @@
-"""ToANormalForm does what TVM 0.16 does, in time that grows with the number of lets."""
+"""ToANormalForm gives TVM 0.16's modules, in time linear in the number of lets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _lets(count: int) -> IRModule:
     return InferType()(IRModule.from_expr(Let(variables[0], relay.nn.relu(x), body)))
 
 
-def test_the_order_of_bindings_is_that_of_the_lets() -> None:
+def test_bindings_are_in_the_order_of_the_lets() -> None:
     after = ToANormalForm()(_lets(50))["main"].body
     names = []
     while isinstance(after, Let):
@@ -33,7 +33,7 @@ def test_the_order_of_bindings_is_that_of_the_lets() -> None:
 
 
 def test_thousands_of_lets_take_little_time() -> None:
-    """It took 20 seconds when the bindings of every let were written into the one around it."""
+    """Copying the bindings of every let into the surrounding let would take 20 seconds."""
     mod = _lets(4000)
     begin = process_time()
     after = ToANormalForm()(mod)

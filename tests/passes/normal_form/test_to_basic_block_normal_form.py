@@ -1,4 +1,4 @@
-"""ToBasicBlockNormalForm does what TVM 0.16 does."""
+"""ToBasicBlockNormalForm gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ToGraphNormalForm does what TVM 0.16 does, and keeps the order of reads and writes."""
+"""ToGraphNormalForm gives TVM 0.16's modules, and keeps the order of reads and writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def @write(%r: ref(Tensor[(2), float32]), %x: Tensor[(2), float32]) { ref_write(
 
 
 def _module(steps: list[int]) -> IRModule:
-    """Reads, writes and arithmetic in a row; the result is every value that was read."""
+    """A sequence of reads, writes and arithmetic; the result is every value that was read."""
     lines, values = ["let %r = ref(%x);"], ["%x"]
     for n, step in enumerate(steps):
         lines.append(STEPS[step].format(n=n, a=values[-1], b=values[n % len(values)]))
@@ -50,13 +50,13 @@ def test_references_are_read_and_written_in_order(steps: list[int]) -> None:
     np.testing.assert_array_equal(np.array(found), np.array(wanted))
 
 
-def test_pure_values_between_writes_are_no_lets() -> None:
+def test_pure_values_between_writes_are_not_bound_by_lets() -> None:
     text = ToGraphNormalForm()(_module([2, 0, 2, 1])).astext(show_types=False)
     assert text.count("let %") == 3  # the write, the read, and the read in @read
     assert "let %v0" not in text and "let %v2" not in text
 
 
-def test_the_fault_of_tvm_is_there_for_who_asks() -> None:
+def test_fault_of_tvm_is_reproduced_on_request() -> None:
     mod = _module([0, 1])
     dropped = ToGraphNormalForm(era="0.16")(mod)
     assert "ref_write" not in dropped["main"].astext()

@@ -1,4 +1,4 @@
-"""What FakeQuantizationToInteger makes computes what was computed, to within a step or two."""
+"""FakeQuantizationToInteger: results stay within one or two steps, and rounding is configurable."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _assert_close(before: IRModule, after: IRModule, steps: int = 1) -> None:
 
 
 @pytest.mark.parametrize("name", [*fake_quantized.NAMES, "single"])
-def test_numbers_stay_and_events_are_enough(name: str) -> None:
+def test_values_stay_and_events_cover_the_changes(name: str) -> None:
     mod = InferType()(load(f"fake_quantized.{name}", byoc_lab, relay, np))
     (stage,) = byoc_lab.trace(mod, [FakeQuantizationToInteger(use_qat=name == "single")])
     assert stage.changed and stage.events
@@ -125,14 +125,14 @@ TO_EVEN = {
 
 
 @pytest.mark.parametrize("name", TO_EVEN)
-def test_halves_go_to_even_in_the_whole_region_if_its_end_says_so(name: str) -> None:
+def test_halves_round_to_even_in_the_whole_region_if_its_end_says_so(name: str) -> None:
     mod = _module(_q(TO_EVEN[name](), 2.0, rounding="TOEVEN"))
     after = FakeQuantizationToInteger(hard_fail=True)(mod)
     assert not _ops(after) & {"qnn.concatenate", "qnn.leaky_relu", "qnn.sigmoid", "qnn.avg_pool2d"}
     _assert_close(mod, after, steps=0)
 
 
-def test_a_sum_rounds_halves_to_even_in_every_path() -> None:
+def test_sum_rounds_halves_to_even_in_every_implementation() -> None:
     mod = _module(_q(relay.add(_dq(X, 1.0), _dq(Y, 1.0)), 2.0, rounding="TOEVEN"))
     after = FakeQuantizationToInteger(hard_fail=True)(mod)
     assert 'rounding="TOEVEN"' in str(after) and "qnn.add" in _ops(after)
@@ -147,7 +147,7 @@ def test_a_sum_rounds_halves_to_even_in_every_path() -> None:
         np.testing.assert_array_equal(byoc_lab.build(each).run(data)[0], wanted)
 
 
-def test_a_tensor_dequantized_by_two_scales_keeps_both() -> None:
+def test_tensor_dequantized_by_two_scales_keeps_both() -> None:
     mod = _module(_q(relay.concatenate([_dq(X, 1.0), _dq(X), _dq(X)], 1)))
     after = FakeQuantizationToInteger(hard_fail=True)(mod)
     data = _inputs(mod)
@@ -158,13 +158,13 @@ def test_a_tensor_dequantized_by_two_scales_keeps_both() -> None:
     np.testing.assert_array_equal(found[:, 3:], np.concatenate([data["x"]] * 2, 1))
 
 
-def test_softmax_is_asked_for_by_name() -> None:
+def test_softmax_is_quantized_only_on_request() -> None:
     row = relay.var("r", shape=(4, 10), dtype="int8")
     mod = _module(_q(relay.nn.softmax(_dq(row, 0.1)), 1 / 255, -128))
     assert FakeQuantizationToInteger()(mod) is mod
     after = FakeQuantizationToInteger(optional_qnn_ops=["nn.softmax"])(mod)
     assert "qnn.softmax" in _ops(after)
-    _assert_close(mod, after, steps=15)  # its powers of 2 are straight lines: 6 % of 255
+    _assert_close(mod, after, steps=15)  # its powers of 2 are approximated by lines: 6 % of 255
 
 
 def test_operator_without_quantization_rule_stays_with_the_reason() -> None:
@@ -176,7 +176,7 @@ def test_operator_without_quantization_rule_stays_with_the_reason() -> None:
         FakeQuantizationToInteger(hard_fail=True)(mod)
 
 
-def test_a_rule_that_fails_leaves_the_region() -> None:
+def test_rule_that_fails_leaves_the_region_unchanged() -> None:
     rows = relay.nn.batch_matmul(
         _dq(relay.var("a", shape=(2, 5, 6), dtype="int8")),
         _dq(relay.var("b", shape=(2, 6, 4), dtype="int8")),
@@ -210,8 +210,8 @@ def test_affine_types_are_compared_by_value() -> None:
     assert one == TensorAffineType(relay.const(1.0), relay.const(0), "int8") != two
 
 
-def test_operators_of_regions_are_counted() -> None:
-    """As TVM counts them: one that leads to two regions twice, one outside not at all."""
+def test_operators_of_regions_are_counted_as_by_tvm() -> None:
+    """An operator in two regions counts twice, one outside not at all."""
     relu = relay.nn.relu(_dq(X, 1.0))
     two = relay.Tuple([_q(relu, 1.0), _q(relay.exp(relu) + relay.const(2.0), 1.0), relay.abs(relu)])
     assert list_fake_quantized_op_freqs(_module(two)) == {"nn.relu": 2, "exp": 1, "add": 1}
@@ -220,7 +220,7 @@ def test_operators_of_regions_are_counted() -> None:
     assert list_fake_quantized_op_freqs(_module(_q(_dq(X, 1.0), 1.0))) == {}
 
 
-def test_each_kind_has_a_rule_and_an_operator() -> None:
+def test_each_kind_of_fake_quantization_has_a_rule_and_an_operator() -> None:
     definitions = [Op.get(name).definition for name in Op.list_op_names()]
     named = {d.fake_quantized for d in definitions} - {None}
     assert set(RULES) == set(FakeQuantized) == named

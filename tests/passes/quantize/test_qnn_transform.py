@@ -1,6 +1,6 @@
-"""Quantized operators taken apart: the numbers stay, nothing quantized is left.
+"""Lowering of quantized operators: results stay, and no quantized operator remains.
 
-That the results are TVM's is in the golden files (Legalize/lowering_*, Legalize/quantizing_*).
+Golden files compare the modules with TVM (Legalize/lowering_*, Legalize/quantizing_*).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.relay.op.samples.qnn import QNN_SAMPLES
 from tests.relay.op.samples.sample import Sample
 
 PLAIN, TABLES = relay.qnn.transform.CanonicalizeOps(), relay.qnn.transform.Legalize()
-# Neither pass knows them, in TVM or here.
+# Neither pass supports them, in TVM and here.
 KEPT = ("qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize")
 QUANTIZED = [s for s in SAMPLES if s.op.startswith("qnn.")]
 
@@ -36,7 +36,7 @@ def quantized_ops(mod: IRModule) -> set[str]:
 
 
 def counts(mod: IRModule) -> Counter[str]:
-    """How often each operator is called in all functions."""
+    """The number of calls of each operator, over all functions."""
     each = (list_op_freqs(IRModule.from_expr(f)) for f in mod.functions.values())
     return sum(map(Counter, each), Counter())
 
@@ -53,7 +53,7 @@ def module(sample: Sample) -> tuple[IRModule, dict[str, np.ndarray]]:
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # 1 / sqrt(0) saturates
 @pytest.mark.parametrize("sample", QUANTIZED, ids=lambda s: s.label)
-def test_the_lowered_operator_gives_the_same_numbers(sample: Sample) -> None:
+def test_lowered_operator_gives_the_same_result(sample: Sample) -> None:
     mod, inputs = module(sample)
     wanted = value(mod, inputs)
     lowered = PLAIN(TABLES(mod) if sample.op == "qnn.conv2d_transpose" else mod)
@@ -65,7 +65,7 @@ def test_the_lowered_operator_gives_the_same_numbers(sample: Sample) -> None:
 
 @pytest.mark.parametrize("dtype", ["int16", "int64"])
 @pytest.mark.parametrize("zeros", [(3, 1), (0, 1), (3, 0)])
-def test_products_of_other_integers_than_int32_are_lowered(
+def test_products_of_integers_other_than_int32_are_lowered(
     zeros: tuple[int, int], dtype: str
 ) -> None:
     rng = np.random.default_rng(0)
@@ -91,7 +91,7 @@ def test_products_of_other_integers_than_int32_are_lowered(
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-def test_tables_give_the_same_numbers() -> None:
+def test_functions_as_tables_give_the_same_result() -> None:
     done = 0
     for sample in QNN_SAMPLES:
         mod, inputs = module(sample)
@@ -100,7 +100,7 @@ def test_tables_give_the_same_numbers() -> None:
             np.testing.assert_array_equal(value(legal, inputs), value(mod, inputs), sample.label)
             assert not quantized_ops(legal)
             done += 1
-    assert done == 18  # nine functions, all but one of them of two dtypes, and conv2d_transpose
+    assert done == 18  # nine functions, all except one for two dtypes, and conv2d_transpose
 
 
 def _inputs(mod: IRModule) -> dict[str, np.ndarray]:
@@ -115,7 +115,7 @@ QUICK = ("convert", "matrices", "network")
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in lowering.NAMES]
 )
-def test_every_function_gives_the_same_numbers(name: str) -> None:
+def test_every_table_function_gives_the_same_result_after_lowering(name: str) -> None:
     whole = infer_module(cases.load(f"lowering.{name}", tvm, relay, np))
     for gv, function in whole.functions.items():
         mod = infer_module(IRModule.from_expr(function))
@@ -126,8 +126,8 @@ def test_every_function_gives_the_same_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("compute", ["float32", "float64"])
-def test_rounding_by_reals_is_that_by_whole_numbers(compute: str) -> None:
-    """Where the ratio of the scales is a power of two, nothing is lost."""
+def test_rounding_in_floats_equals_rounding_in_integers(compute: str) -> None:
+    """The ratio of the scales is a power of two, so no precision is lost."""
     x = relay.var("x", shape=(41,), dtype="int32")
     scale, zero = relay.const(0.5), relay.const(0)
     inputs = {"x": np.arange(-20, 21, dtype="int32")}
@@ -140,7 +140,7 @@ def test_rounding_by_reals_is_that_by_whole_numbers(compute: str) -> None:
         np.testing.assert_array_equal(value(lowered, inputs), value(mod, inputs))
 
 
-def test_the_configuration_holds_inside_its_with() -> None:
+def test_requantize_config_applies_inside_its_with_block() -> None:
     x = relay.var("x", shape=(4,), dtype="int32")
     call = qnn.requantize(x, relay.const(0.5), relay.const(0), relay.const(1.0), relay.const(0))
     mod = infer_module(IRModule.from_expr(call))
@@ -152,7 +152,7 @@ def test_the_configuration_holds_inside_its_with() -> None:
     assert qnn.current_requantize_config().rounding == "UPWARD"
 
 
-def test_an_unknown_rounding_or_dtype_is_refused() -> None:
+def test_unknown_rounding_or_dtype_is_refused() -> None:
     with pytest.raises(ValueError, match="rounding must be one of UPWARD, TONEAREST, found 'up'"):
         qnn.requantize_config(rounding="up")
     x = relay.var("x", shape=(4,), dtype="int32")
@@ -163,14 +163,14 @@ def test_an_unknown_rounding_or_dtype_is_refused() -> None:
         PLAIN(infer_module(IRModule.from_expr(call)))
 
 
-def test_a_scale_that_is_an_argument_is_refused() -> None:
+def test_scale_given_as_an_argument_is_refused() -> None:
     x, s = relay.var("x", shape=(4,), dtype="int32"), relay.var("s", shape=(), dtype="float32")
     call = qnn.requantize(x, s, relay.const(0), relay.const(1.0), relay.const(0))
     with pytest.raises(PassError, match=r"input_scale must be a constant, .*FoldConstant"):
         PLAIN(infer_module(IRModule.from_expr(call)))
 
 
-def test_a_convolution_without_a_kernel_size_is_refused_as_by_tvm() -> None:
+def test_convolution_without_a_kernel_size_is_refused_as_by_tvm() -> None:
     x = relay.var("x", shape=(1, 4, 8, 8), dtype="int8")
     weight, zero, one = relay.const(np.ones((4, 4, 3, 1), "int8")), relay.const(0), relay.const(1.0)
     mod = infer_module(

@@ -1,4 +1,4 @@
-"""ToMixedPrecision does what TVM 0.16 does; dtypes, values and errors."""
+"""ToMixedPrecision gives TVM 0.16's modules; replaying, values, categories and errors."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def module(body: Expr) -> IRModule:
 
 @pytest.mark.parametrize("name", mixing.NAMES)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_mixing_can_be_replayed(name: str, dtype: str) -> None:
+def test_mixed_precision_can_be_replayed(name: str, dtype: str) -> None:
     mod = infer_module(cases.load(f"mixing.{name}", tvm, relay, np))
     assert dtype in str(replayed(mod, ToMixedPrecision(dtype, missing_op_mode=2)))
 
 
-def test_the_numbers_stay_those_of_the_network() -> None:
+def test_results_stay_close_to_those_of_the_network() -> None:
     mod = infer_module(cases.load("mixing.network", tvm, relay, np))
     random = np.random.default_rng(0)
     inputs = [
@@ -66,7 +66,7 @@ def test_operator_without_a_category_follows_missing_op_mode() -> None:
         ToMixedPrecision("int8")
 
 
-def test_a_registered_category_counts() -> None:
+def test_registered_category_is_used() -> None:
     key, exp = "FTVMMixedPrecisionConversionType", Op.get("nn.dense")
     before = exp.get_attr(key)
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
@@ -98,7 +98,7 @@ def test_bfloat16_is_divided_as_a_float() -> None:
     np.testing.assert_array_equal(value.astype("float32"), [0.25, -0.5, 0.125])
 
 
-def test_a_loop_keeps_its_signature() -> None:
+def test_loop_keeps_its_signature() -> None:
     i, x = (relay.var(name, shape=(), dtype="int32") for name in "ix")
     again = while_loop(
         lambda i, x: relay.less(i, relay.const(10)),
@@ -117,8 +117,8 @@ def test_a_loop_keeps_its_signature() -> None:
     assert after_value[0].dtype == "float16" and before_value[1] == after_value[1] == 7 + 8 + 9
 
 
-def test_functions_of_other_compilers_get_what_they_take() -> None:
-    """Their insides are not ours to change, so neither are the types of their parameters."""
+def test_functions_of_other_compilers_get_their_declared_types() -> None:
+    """Neither their bodies nor their parameter types are changed."""
     x, p = relay.var("x", shape=(4, 4)), relay.var("p", shape=(4, 4))
     mod = IRModule()
     outside = relay.GlobalVar("outside")

@@ -1,4 +1,4 @@
-"""CanonicalizeOps does what TVM 0.16 does."""
+"""CanonicalizeOps gives TVM 0.16's modules."""
 
 from __future__ import annotations
 

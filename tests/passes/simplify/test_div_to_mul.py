@@ -1,4 +1,4 @@
-"""DivToMul does what TVM 0.16 does, but that every number of a constant is inverted."""
+"""DivToMul gives TVM 0.16's modules, except that it inverts every element of a constant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _module(body: Expr) -> IRModule:
     return infer_module(IRModule.from_expr(body))
 
 
-def test_every_number_of_a_divisor_is_inverted() -> None:
+def test_every_element_of_a_divisor_is_inverted() -> None:
     x = relay.var("x", shape=(2,))
     after = DivToMul()(_module(x / relay.const([4.0, 0.5])))
     assert_structural_equal(after, _module(x * relay.const([0.25, 2.0])))

@@ -1,4 +1,4 @@
-"""DynamicToStatic does what TVM 0.16 does; the values stay, and the events are enough."""
+"""DynamicToStatic gives TVM 0.16's modules, keeps values and reports every change."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.passes.checks import assert_same_values, random_inputs, replayed
 test_golden = golden_test("DynamicToStatic")
 
 
-def test_the_values_stay_and_the_events_are_enough() -> None:
+def test_values_stay_and_events_cover_the_changes() -> None:
     changed = 0
     for function in cases.load("tidying.shapes", tvm, relay, np).functions.values():
         mod = infer_module(IRModule.from_expr(function))
         after = replayed(mod, DynamicToStatic())
         inputs = random_inputs(mod, 1, 9)
-        if "s" in inputs:  # a shape of 24 elements
+        if "s" in inputs:  # a shape with 24 elements
             inputs["s"] = np.array([4, 6])
         assert_same_values(mod, after, inputs, rtol=1e-5)
         changed += after is not mod
@@ -37,4 +37,4 @@ def test_operators_with_known_shapes_become_static() -> None:
         for gv, function in static.functions.items()
         if any(isinstance(n, Call) and n.op_name.startswith("dyn.") for n in post_order(function))
     }
-    assert left == {"unknown", "expand_dims"}  # the latter TVM leaves, too
+    assert left == {"unknown", "expand_dims"}  # TVM leaves expand_dims, too

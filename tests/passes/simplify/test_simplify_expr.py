@@ -1,4 +1,4 @@
-"""Where SimplifyExpr does what the oracle does not (see tests/parity/fork.py), or better."""
+"""SimplifyExpr beyond the oracle (see tests/parity/fork.py), or with better results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _module(body: str, dtype: str = "float32") -> IRModule:
     return InferType()(parse(f'#[version = "0.0.5"]\ndef @main({params}) {{ {body} }}'))
 
 
-def test_a_quotient_by_a_root_is_a_product() -> None:
+def test_quotient_by_a_root_becomes_a_product() -> None:
     after = SimplifyExpr()(_module("divide(%x, sqrt(%y))"))
     assert_structural_equal(after, _module("multiply(%x, rsqrt(%y))"))
 
@@ -37,13 +37,14 @@ def test_a_quotient_by_a_root_is_a_product() -> None:
         ("float32", "add(add(multiply(%x, %x), multiply(%x, %y)), multiply(%y, %y))"),
     ],
 )
-def test_squares_without_real_or_exact_roots_stay(dtype: str, body: str) -> None:
-    """x*x + 3xy + y*y has irrational factors, which integers cannot hold; the other has none."""
+def test_squares_without_real_or_integer_roots_stay(dtype: str, body: str) -> None:
+    """x*x + 3xy + y*y has irrational factors, which integers cannot represent; the other has
+    none."""
     mod = _module(body, dtype)
     assert_structural_equal(SimplifyExpr()(mod), mod)
 
 
-def test_whole_roots_serve_whole_numbers() -> None:
+def test_integer_polynomials_with_integer_roots_are_factored() -> None:
     """x*x + 5xy + 6y*y = (x + 3y)(x + 2y)."""
     xx, xy, yy = (f"multiply({a}, {b})" for a, b in (("%x", "%x"), ("%x", "%y"), ("%y", "%y")))
     body = f"add(add({xx}, multiply(5, {xy})), multiply(6, {yy}))"
@@ -56,8 +57,8 @@ def test_limits_of_bfloat16_are_known() -> None:
     assert_structural_equal(SimplifyExpr()(mod), mod)
 
 
-def test_zeros_that_fill_a_block_are_no_layout_alone() -> None:
-    """6 channels through blocks of 4 are 8; TVM 0.16 makes them 6 again."""
+def test_layout_transforms_that_pad_a_block_are_not_cancelled() -> None:
+    """6 channels become 8 in blocks of 4; TVM 0.16 treats the result as 6 again."""
     there = 'layout_transform(%x, src_layout="NC", dst_layout="NC4c")'
     back = f'layout_transform({there}, src_layout="NC4c", dst_layout="NC")'
     text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, {}), float32]) {{ {} }}'
@@ -67,7 +68,7 @@ def test_zeros_that_fill_a_block_are_no_layout_alone() -> None:
 
 
 def _alternating(steps: int) -> tuple[IRModule, np.ndarray, np.ndarray]:
-    """x * 0.9 + 1 * 0.9 + 2 ..., of so many steps; a value of x, and the result."""
+    """x * 0.9 + 1 * 0.9 + 2 ..., with the given number of steps; a value of x, and the result."""
     x = y = relay.var("x", shape=(4,))
     data = np.array([-1.0, 0.5, 2.0, 7.0], "float32")
     value = data.astype("float64")
@@ -81,7 +82,7 @@ def _alternating(steps: int) -> tuple[IRModule, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("steps", [20, 101, 1000])
 def test_any_number_of_scales_and_shifts_becomes_one_of_each(steps: int) -> None:
-    """TVM 0.16 merges one of them at a time, and raises an error after 100 rounds."""
+    """TVM 0.16 merges one at a time, and raises an error after 100 rounds."""
     mod, data, wanted = _alternating(steps)
     (stage,) = byoc_lab.trace(mod, [SimplifyExpr()])
     assert stage.after is not None
@@ -91,7 +92,7 @@ def test_any_number_of_scales_and_shifts_becomes_one_of_each(steps: int) -> None
     assert_structural_equal(stage.state_after(len(stage.events)), stage.after)
 
 
-def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_rounds_does_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of twice the length takes one more round of all callbacks."""
     made = 0
     original = PatternRewrite._round
@@ -110,7 +111,7 @@ def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 @pytest.mark.oracle
-def test_tvm_refuses_a_chain_of_40() -> None:
+def test_tvm_fails_on_a_chain_of_40() -> None:
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:

@@ -1,4 +1,4 @@
-"""SimplifyInference does what TVM 0.16 does."""
+"""SimplifyInference gives TVM 0.16's modules, and refuses norms of integers."""
 
 from __future__ import annotations
 

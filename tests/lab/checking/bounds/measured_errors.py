@@ -1,9 +1,11 @@
 """Measures errors of the approximated functions as oneDNN computes them on one instruction set.
 
-ONEDNN_MAX_CPU_ISA=SSE41 python -m tests.lab.checking.bounds.measured_errors prints JSON: for each
-function, the largest error as a share of the kernel error in `bounds/functions.py` ("table"), and
-as a share of the tolerance derived for Relay's expression ("bounds"). oneDNN reads the variable
-when it is loaded, so each instruction set needs a separate process.
+    ONEDNN_MAX_CPU_ISA=SSE41 python -m tests.lab.checking.bounds.measured_errors
+
+prints JSON: for each function, the largest error as a share of the kernel error in
+`bounds/functions.py` ("table"), and as a share of the tolerance derived for Relay's expression
+("bounds"). oneDNN reads the variable when it is loaded, so each instruction set needs a separate
+process.
 """
 
 from __future__ import annotations

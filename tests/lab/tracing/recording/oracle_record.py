@@ -1,7 +1,9 @@
 """Runs under TVM's Python: records pipelines of TVM's passes with `tvm_recorder.py`.
 
-python oracle_record.py FOLDER NAME ... reads FOLDER/NAME.relay, runs the pipeline of each name and
-writes FOLDER/NAME.jsonl. FOLDER contains the recorder; "mobilenet" is TVM's own network.
+    python oracle_record.py FOLDER NAME ...
+
+reads FOLDER/NAME.relay, runs the pipeline of each name and writes FOLDER/NAME.jsonl. FOLDER
+contains the recorder; "mobilenet" is TVM's own network.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tests.lab.view.samples import chain, mobilenet
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_it_has_every_box_every_arrow_and_the_colours_of_the_theme(theme: str) -> None:
+def test_digraph_has_every_box_every_arrow_and_the_theme_s_colours(theme: str) -> None:
     picture = picture_of(mobilenet().final)
     made = digraph_of(picture, theme)
     source = made.source
@@ -32,12 +32,12 @@ def test_it_has_every_box_every_arrow_and_the_colours_of_the_theme(theme: str) -
     assert b"nn.softmax" in drawn.stdout
 
 
-def test_edges_across_a_border_without_annotation_stand_out() -> None:
+def test_edges_across_a_boundary_without_annotation_are_highlighted() -> None:
     source = graph(chain()[1].after).digraph()
     assert "style=dashed" in source.source and THEMES["light"]["bad"] in source.source
 
 
-def test_names_of_a_module_are_no_markup() -> None:
+def test_names_in_a_module_are_never_markup() -> None:
     x = relay.var("<b>\\N</b>", shape=(2,))
     source = graph(relay.IRModule.from_expr(nn.relu(x))).digraph().source
     assert "<<b>" not in source
@@ -48,7 +48,7 @@ def test_unknown_theme_is_refused() -> None:
         graph(chain()[0].before).digraph("blue")
 
 
-def test_one_large_function_is_drawn_with_its_blocks_folded() -> None:
+def test_large_function_is_drawn_with_folded_blocks() -> None:
     x: relay.Expr = relay.var("data", shape=(1, 16, 8, 8))
     for n in range(MAX_BOXES):
         x = nn.relu(nn.conv2d(x, relay.var(f"w{n}", shape=(16, 16, 1, 1)), kernel_size=(1, 1)))

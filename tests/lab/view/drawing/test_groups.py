@@ -1,4 +1,4 @@
-"""Groups of a picture: an operator with the element-wise operators that follow it."""
+"""Groups of a picture: an operator together with the element-wise operators after it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chains(following: Callable[[relay.Expr], relay.Expr]) -> list[list[str]]:
     ],
     ids=["function", "with a constant", "an operator of one's own", "of Relax"],
 )
-def test_an_element_wise_operator_is_in_the_group_of_the_one_before_it(
+def test_elementwise_operator_is_grouped_with_the_operator_before_it(
     following: Callable[[relay.Expr], relay.Expr], name: str
 ) -> None:
     found = chains(following)
@@ -46,7 +46,7 @@ def test_an_element_wise_operator_is_in_the_group_of_the_one_before_it(
 
 
 @pytest.mark.parametrize("following", [nn.softmax, relay.transpose, relay.cumsum])
-def test_an_operator_that_reads_other_elements_is_in_no_such_group(
+def test_operator_that_reads_other_elements_is_not_grouped(
     following: Callable[[relay.Expr], relay.Expr],
 ) -> None:
     assert chains(following) == []

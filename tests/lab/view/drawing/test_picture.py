@@ -1,4 +1,4 @@
-"""The picture of Relay: boxes, frames and arrows."""
+"""The picture of a Relay module: boxes, frames and arrows."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_weights_are_folded_into_the_operators_that_use_them() -> None:
     assert picture.boxes[2].weights == 4
 
 
-def test_the_projection_is_found_in_the_box_it_comes_from() -> None:
+def test_projection_is_part_of_the_box_of_its_tuple() -> None:
     mod = InferType()(network(1))
     norm = next(b for b in picture_of(mod).boxes if b.title == "nn.batch_norm")
     assert any(isinstance(e, relay.TupleGetItem) for e in norm.exprs)
 
 
-def test_an_input_beside_another_is_no_weight() -> None:
+def test_input_used_beside_another_is_not_a_weight() -> None:
     x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
     assert titles(picture_of(relay.IRModule.from_expr(x + y))) == ["%x", "%y", "add", "output"]
 
@@ -51,13 +51,13 @@ def test_regions_have_the_numbers_of_tvm() -> None:
     assert not any(a.crossing for a in picture.arrows)
 
 
-def test_the_edge_without_begin_is_the_only_one_that_crosses() -> None:
+def test_edge_without_begin_is_the_only_one_marked_as_crossing() -> None:
     picture = picture_of(annotated(fixed=False))
     crossing = [(a.source.title, a.target.title) for a in picture.arrows if a.crossing]
     assert crossing == [("end", "nn.conv2d")]
 
 
-def test_a_value_that_leaves_without_end_crosses_into_the_output() -> None:
+def test_value_that_leaves_without_end_crosses_to_the_output() -> None:
     x = relay.var("x", shape=(2, 2))
     mod = InferType()(relay.IRModule.from_expr(nn.relu(begin(x, "dnnl"))))
     assert [(a.source.title, a.target.title) for a in picture_of(mod).arrows if a.crossing] == [
@@ -65,7 +65,7 @@ def test_a_value_that_leaves_without_end_crosses_into_the_output() -> None:
     ]
 
 
-def test_an_external_function_is_drawn_where_it_is_called() -> None:
+def test_external_function_is_drawn_at_its_call() -> None:
     mod = chain(fixed=True).final
     picture = picture_of(mod)
     assert [(f.kind, f.colour) for f in picture.frames] == [("external", 0), ("external", 1)]
@@ -74,7 +74,7 @@ def test_an_external_function_is_drawn_where_it_is_called() -> None:
     assert picture.stats() == {"offloaded": 6, "host": 0, "regions": 2}
 
 
-def test_functions_of_a_compiler_count_as_regions_when_nothing_of_them_is_drawn() -> None:
+def test_functions_of_a_compiler_count_as_regions_even_if_not_drawn() -> None:
     text = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2, 2), float32]) {
   let %a = @swapped(%x, %x);
@@ -92,7 +92,7 @@ def @relu(%p: Tensor[(2, 2), float32], Compiler="dnnl") { nn.relu(%p) }
 
 
 @pytest.mark.parametrize("traced", [lambda: chain(fixed=True, blocks=4), mobilenet])
-def test_a_region_counts_once_while_its_function_is_not_yet_called(
+def test_region_counts_once_before_its_function_is_called(
     traced: Callable[[], Trace],
 ) -> None:
     stage = traced().stages[-1]
@@ -110,8 +110,8 @@ def test_composites_are_frames_inside_regions() -> None:
     assert {f.parent.kind for f in composites if f.parent} == {"external"}
 
 
-def test_closures_of_2020_are_frames_inside_frames() -> None:
-    """The case of the first thread: the second region is inside the first."""
+def test_closures_of_2020_are_nested_frames() -> None:
+    """In the first thread's case study, the second region is inside the first."""
     x = relay.var("x", shape=(2, 2))
     inner = relay.Function([], nn.relu(x), attrs={"Compiler": "dnnl", "ExternalSymbol": "dnnl_1"})
     outer = relay.Function(
@@ -123,7 +123,7 @@ def test_closures_of_2020_are_frames_inside_frames() -> None:
     assert arrows(picture) == [("%x", "nn.relu"), ("nn.relu", "nn.relu"), ("nn.relu", "output")]
 
 
-def test_let_bound_values_are_followed() -> None:
+def test_values_bound_by_lets_are_connected() -> None:
     x, v = relay.var("x", shape=(2, 2)), relay.var("v")
     body = relay.Let(v, nn.relu(x), relay.Tuple([v, nn.relu(v)]))
     picture = picture_of(relay.Function([x], body))
@@ -135,12 +135,12 @@ def test_let_bound_values_are_followed() -> None:
     ]
 
 
-def test_a_let_bound_to_itself_does_not_hang() -> None:
+def test_let_bound_to_itself_terminates() -> None:
     v = relay.var("v")
     assert titles(picture_of(relay.Let(v, v, v)))[-1] == "output"
 
 
-def test_a_recursive_function_is_drawn_once() -> None:
+def test_recursive_function_is_drawn_once() -> None:
     x = relay.var("x", shape=(2, 2))
     mod = relay.IRModule()
     gv = relay.GlobalVar("main")
@@ -148,7 +148,7 @@ def test_a_recursive_function_is_drawn_once() -> None:
     assert "@main" in titles(picture_of(mod))
 
 
-def test_functions_that_nobody_calls_have_frames_of_their_own() -> None:
+def test_functions_without_a_call_have_separate_frames() -> None:
     x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
     mod = relay.IRModule({"main": relay.Function([x], nn.relu(x))})
     mod["other"] = relay.Function([y], relay.exp(y))
@@ -156,7 +156,7 @@ def test_functions_that_nobody_calls_have_frames_of_their_own() -> None:
 
 
 @pytest.mark.slow
-def test_long_chains_need_no_recursion() -> None:
+def test_long_chain_needs_no_recursion() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     for _ in range(20_000):
         x = end(nn.relu(begin(x, "dnnl")), "dnnl")
@@ -174,14 +174,13 @@ def test_deeply_nested_functions_need_no_recursion() -> None:
     assert len(picture_of(relay.Function([x], call)).boxes) == 3002
 
 
-def test_a_collapsed_picture_has_one_box_a_region() -> None:
+def test_collapsed_picture_has_one_box_per_region() -> None:
     small = collapse(picture_of(annotated(fixed=True)))
     assert titles(small) == ["%data", "dnnl · region 0", "dnnl · region 6", "output"]
     assert len(small.arrows) == 3
 
 
-def test_partitioning_keeps_the_operators() -> None:
-    """The picture of a network keeps its shape; only the borders change."""
+def test_partitioning_keeps_the_operators_in_the_picture() -> None:
     before = annotated(fixed=True)
     ops = [t for t in titles(picture_of(before)) if t not in ("begin", "end")]
     assert titles(picture_of(PartitionGraph()(before))) == ops

@@ -1,4 +1,4 @@
-"""Boxes keep their place from stage to stage of the DNNL pipeline."""
+"""Boxes keep their position from stage to stage of the DNNL pipeline."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ def scenes(name: str) -> list[Any]:
         pytest.param("resnet-50", 14, 250, marks=pytest.mark.slow),
     ],
 )
-def test_boxes_that_stay_move_little(name: str, mean: int, most: int, tmp_path: Path) -> None:
-    """In pixels, on a screen of 1,600 x 1,000 on which a box is about 300 pixels wide. Boxes that
-    move far are beside regions that were merged."""
+def test_remaining_boxes_move_little(name: str, mean: int, most: int, tmp_path: Path) -> None:
+    """In pixels, on a screen of 1,600 x 1,000 with boxes about 300 pixels wide.
+
+    Boxes that move far are beside regions that were merged.
+    """
     node = shutil.which("node")
     if node is None:
         if os.environ.get("CI"):

@@ -45,7 +45,7 @@ def test_region_graph_is_printed_as_text() -> None:
     assert str(shown) == repr(shown) == str(graph(shown)) == TEXT
 
 
-def test_it_is_still_data() -> None:
+def test_region_graph_is_json_data() -> None:
     shown = residual_block()
     assert json.loads(json.dumps(shown)) == shown
     assert [op["kind"] for op in shown["ops"]] == ["conv2d", "conv2d", "max_pool2d"]

@@ -1,4 +1,4 @@
-"""Finding repeated blocks."""
+"""Detection of repeated blocks in a graph."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def test_repeated_blocks_in_a_chain_are_found() -> None:
     assert run == (1, [[1, 2], [3, 4], [5, 6]])
 
 
-def test_two_times_is_no_run() -> None:
+def test_two_repetitions_are_no_run() -> None:
     assert repeats(*chain("xcrcry")) == []
 
 
-def test_a_block_begins_where_a_heavy_unit_is() -> None:
+def test_block_begins_at_an_expensive_operator() -> None:
     (run,) = repeats(*chain("brcbrcbrcbr"))
     assert run == (2, [[2, 3, 4], [5, 6, 7], [8, 9, 10]])
 
 
-def test_residual_blocks() -> None:
-    """Three blocks of two convolutions and an addition of the input of the block."""
+def test_residual_blocks_are_found() -> None:
+    """Three blocks: two convolutions and an addition of the block's input."""
     units, edges = [Unit("stem")], set()
     for _ in range(3):
         last = len(units) - 1
@@ -38,7 +38,7 @@ def test_residual_blocks() -> None:
     assert run == (1, [[1, 2, 3], [4, 5, 6], [7, 8, 9]])
 
 
-def test_an_attached_unit_is_in_the_block_of_its_user() -> None:
+def test_attached_unit_is_in_the_block_of_its_user() -> None:
     units = [Unit("x"), *[Unit("w", attached=True), Unit("c")] * 3]
     edges = {(1, 2), (3, 4), (5, 6), (0, 2), (2, 4), (4, 6)}
     (run,) = repeats(units, edges)

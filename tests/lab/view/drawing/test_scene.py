@@ -1,4 +1,4 @@
-"""Scenes: pictures that fold."""
+"""Scenes: pictures whose groups can be closed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def scene(mod: Any) -> dict[str, Any]:
 
 
 def top(made: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The texts of what is drawn when all groups are closed."""
+    """The texts of the drawn boxes when all groups are closed."""
     boxes = [b["lines"] for b in made["boxes"] if b["group"] < 0]
     return boxes + [g["lines"] for g in made["groups"] if g["group"] < 0]
 
 
-def test_a_scene_is_plain_data_with_unique_ids() -> None:
+def test_scene_is_plain_data_with_unique_ids() -> None:
     for stage in mobilenet():
         made = scene(stage.after)
         assert json.loads(json.dumps(made)) == lists(made)
@@ -40,7 +40,7 @@ def test_a_scene_is_plain_data_with_unique_ids() -> None:
             assert group["group"] < n, "a group comes after the group that it is in"
 
 
-def test_mobilenet_is_a_dozen_boxes() -> None:
+def test_mobilenet_is_drawn_as_about_a_dozen_boxes() -> None:
     for stage in mobilenet():
         made = scene(stage.after)
         assert len(top(made)) <= 14, stage.name
@@ -48,7 +48,7 @@ def test_mobilenet_is_a_dozen_boxes() -> None:
         assert repeat["lines"][-1] == "13 times"
 
 
-def test_names_of_operators_stay_whole_where_some_are_left_out() -> None:
+def test_operator_names_stay_whole_if_some_are_omitted() -> None:
     made = scene(byoc_lab.trace(lessons_mobilenet.module(), "dnnl").result)
     large = next(g for g in made["groups"] if g["kind"] == "external")
     assert large["lines"][:3] == (
@@ -58,13 +58,13 @@ def test_names_of_operators_stay_whole_where_some_are_left_out() -> None:
     )
 
 
-def test_a_block_begins_with_its_convolution() -> None:
+def test_repeated_block_begins_with_its_convolution() -> None:
     made = scene(mobilenet()["MergeComposite"].before)
     repeat = next(g for g in made["groups"] if g["kind"] == "repeat")
     assert repeat["lines"][0].startswith("depthwise conv2d + add + relu")
 
 
-def test_annotations_are_notes_on_the_arrows() -> None:
+def test_annotations_are_labels_of_arrows() -> None:
     made = scene(chain(fixed=True)["Annotate"].after)
     assert not {"begin", "end"} & {b["kind"] for b in made["boxes"]}
     begins = [begin for *_, begin, _ in made["arrows"] if begin]
@@ -72,7 +72,7 @@ def test_annotations_are_notes_on_the_arrows() -> None:
     assert len(begins) == 2 and len(set(ends)) == 2
 
 
-def test_an_empty_region_keeps_its_annotations() -> None:
+def test_empty_region_keeps_its_annotations() -> None:
     from byoc_lab.relay.analysis.annotations import begin, end
 
     x = relay.var("x", shape=(2, 2))
@@ -90,14 +90,14 @@ def test_operators_on_weights_are_one_box() -> None:
 
 @pytest.mark.parametrize(("count", "boxes"), [(7, 9), (8, 4)])
 def test_many_parameters_of_one_box_are_one_box(count: int, boxes: int) -> None:
-    """The first input, the data, stays apart."""
+    """The first input, which carries the data, stays separate."""
     inputs = [relay.var(f"x{n}", shape=(1, 4)) for n in range(count)]
     made = scene(InferType()(relay.IRModule.from_expr(relay.concatenate(inputs, axis=0))))
     assert len(top(made)) == boxes
     assert (("7 parameters",) in top(made)) == (count == 8)
 
 
-def test_every_arrow_of_the_picture_is_there() -> None:
+def test_scene_has_every_arrow_of_the_picture() -> None:
     picture = picture_of(mobilenet()["FoldConstant"].after)
     made = scene_of(picture, Ids().of)
     assert len(made["arrows"]) == len(picture.arrows)
@@ -115,13 +115,13 @@ def test_unlisted_back_end_has_a_constant_colour_apart_from_the_host() -> None:
     assert colour_of("mychip") == colour_of("mychip")
 
 
-def test_a_region_for_another_back_end_looks_different() -> None:
+def test_regions_of_different_back_ends_have_different_colours() -> None:
     made = [g["colour"] for g in scene(chain(fixed=True)["PartitionGraph"].after)["groups"]]
     assert set(made) == {0}
 
 
-def test_marks_of_direction_are_spelled_out() -> None:
-    """They would show "a<RLO>evil" as "alive"."""
+def test_bidirectional_control_characters_are_escaped() -> None:
+    """Otherwise "a<RLO>evil" would be displayed as "alive"."""
     x = relay.var("a\u202eevil\u202c", shape=(2,))
     scene = scene_of(picture_of(relay.IRModule.from_expr(relay.exp(x))), lambda node: None)
     shown = " ".join(line for box in scene["boxes"] for line in box["lines"])
@@ -129,7 +129,7 @@ def test_marks_of_direction_are_spelled_out() -> None:
     assert "\u202e" not in shown
 
 
-def test_the_blocks_of_a_large_network_are_single_boxes() -> None:
+def test_blocks_of_a_large_network_are_single_boxes() -> None:
     mod, _ = relay.testing.inception_v3.get_workload()
     made = scene(InferType()(mod))
     assert len(top(made)) < 24

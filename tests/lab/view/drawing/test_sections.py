@@ -1,4 +1,4 @@
-"""Sections: a graph of any size has few boxes."""
+"""Sections: a graph of any size is drawn with few boxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byoc_lab.relay import nn
 
 
 def chain(operators: int) -> relay.Expr:
-    """A chain that does not repeat: operators in the order of the digits of primes."""
+    """A chain without repetition: its operators follow the digits of primes."""
     x: relay.Expr = relay.var("data", shape=(8, 8))
     for n in range(operators):
         step = n * n * n % 7
@@ -26,7 +26,7 @@ def chain(operators: int) -> relay.Expr:
 
 
 @pytest.mark.parametrize("operators", [1000, 4000])
-def test_a_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
+def test_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
     grouping = grouped(picture_of(chain(operators)))
     assert 5 < len(grouping.roots) <= MAX_MEMBERS
     labels = [g.label for g in grouping.roots if g.kind == "section"]
@@ -38,13 +38,13 @@ def test_a_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
         assert home is None or box in home.members
 
 
-def test_a_short_graph_has_no_sections() -> None:
+def test_short_graph_has_no_sections() -> None:
     grouping = grouped(picture_of(chain(60)))
     assert not [g for g in grouping.groups() if g.kind == "section"]
 
 
-def test_sections_are_cut_where_little_crosses() -> None:
-    """Runs of eleven boxes that all use the first one of their run: one edge leads to the next."""
+def test_sections_are_cut_where_few_edges_cross() -> None:
+    """Runs of eleven boxes that all use the run's first box; one edge leads to the next run."""
     boxes = [Box("op", f"{n // 11}.{n % 11}") for n in range(330)]
     edges = [Edge(a, b) for a, b in pairwise(boxes)]
     edges += [Edge(boxes[n - n % 11], boxes[n]) for n in range(330) if n % 11 > 1]

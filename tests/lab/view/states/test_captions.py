@@ -1,4 +1,4 @@
-"""Where a trace opens, and what the view says about a stage."""
+"""The stage at which a trace opens, and the captions of stages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import chain, mobilenet, network
 
 
-def test_a_trace_opens_at_its_error() -> None:
+def test_trace_opens_at_its_error() -> None:
     assert opening(chain()) == 2
     assert Stepper(chain()).index == 2
 
@@ -26,7 +26,7 @@ def test_trace_without_changes_opens_at_the_first_stage() -> None:
     assert opening(Trace([], "empty")) == 0
 
 
-def test_captions_say_what_happened() -> None:
+def test_caption_describes_the_changes_of_the_stage() -> None:
     stages = mobilenet().stages
     assert caption(stages[0]) == "InferType ran and left the module unchanged."
     said = caption(stages[1], str(stages[1].diff().summary), opens=True)
@@ -37,7 +37,7 @@ def test_captions_say_what_happened() -> None:
     assert caption(chain()[2]) == "PartitionGraph raised FreeVariableError."
 
 
-def test_an_error_has_a_short_cause_and_the_finding_that_explains_it() -> None:
+def test_caption_of_an_error_has_a_short_cause_and_its_finding() -> None:
     stage = chain()[2]
     assert stage.error is not None
     assert len(str(stage.error).splitlines()) > 1

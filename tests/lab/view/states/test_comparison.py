@@ -1,4 +1,4 @@
-"""The state of two traces side by side: one id for partners, and for nothing else."""
+"""The state of two traces side by side: a node and its counterpart share one id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ids_in(module: dict[str, Any]) -> set[str]:
     return {ident for _, ident in module["lines"] if ident} | {i for b in boxes for i in b["ids"]}
 
 
-def test_it_opens_at_the_first_difference_and_marks_it() -> None:
+def test_comparison_opens_at_the_first_difference_and_marks_it() -> None:
     state = comparison_state(compare(chain(), chain(fixed=True)))
     assert [stage["outcome"]["word"] for stage in state["stages"]] == [
         "same", "same", "differs first here", "differs",
@@ -35,7 +35,7 @@ def test_it_opens_at_the_first_difference_and_marks_it() -> None:
     assert state["stages"][3]["caption"].startswith(failed)
 
 
-def test_traces_with_different_titles_are_called_by_them() -> None:
+def test_traces_with_different_titles_are_named_by_them() -> None:
     mod = relay.transform.InferType()(network())
     state = comparison_state(compare(trace(mod, "dnnl"), trace(mod, "ccompiler")))
     stage = next(s for s in state["stages"] if s["name"] == "SimplifyInference")
@@ -49,7 +49,7 @@ def test_traces_with_different_titles_are_called_by_them() -> None:
     )
 
 
-def test_the_operators_that_moved_are_listed_and_marked() -> None:
+def test_moved_operators_are_listed_and_marked() -> None:
     mod = IRModule.from_expr(relay.erf(relay.nn.relu(relay.var("x", shape=(2, 2)))))
     annotated = ["InferType", relay.transform.AnnotateTarget("dnnl")]
     state = comparison_state(compare(trace(mod, ["InferType"]), trace(mod, annotated)))
@@ -64,7 +64,7 @@ def test_the_operators_that_moved_are_listed_and_marked() -> None:
         assert moved["node"] in ids_in(state["modules"][stage[side]])
 
 
-def test_equal_modules_are_in_the_state_once() -> None:
+def test_equal_modules_are_stored_once() -> None:
     mod = chain()[0].before
     one = comparison_state(compare(trace(mod, ["InferType"]), trace(mod, ["InferType"])))
     assert (one["stages"][0]["before"], one["stages"][0]["after"]) == (0, 0)
@@ -73,13 +73,13 @@ def test_equal_modules_are_in_the_state_once() -> None:
 
 
 @pytest.mark.parametrize("second", ["ccompiler", "dnnl"])
-def test_partners_have_one_id_and_others_do_not(second: str) -> None:
+def test_only_counterparts_share_an_id(second: str) -> None:
     check_ids(compare(trace(chain()[0].before, "dnnl"), trace(chain()[0].before, second)))
 
 
 @settings(max_examples=some(20), deadline=None)
 @given(mod=strategies.modules(), other=strategies.modules())
-def test_partners_have_one_id_in_any_modules(mod: IRModule, other: IRModule) -> None:
+def test_only_counterparts_share_an_id_in_any_modules(mod: IRModule, other: IRModule) -> None:
     check_ids(compare(trace(mod, "ccompiler"), trace(other, ["InferType", "FoldConstant"])))
     check_ids(compare(trace(mod, ["FoldConstant", "InferType"]), trace(mod, "ccompiler")))
 

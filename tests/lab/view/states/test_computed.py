@@ -1,4 +1,4 @@
-"""What constants were computed from."""
+"""The origins that the view shows for folded constants."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def stage_of(state: dict[str, Any], name: str) -> dict[str, Any]:
     return next(stage for stage in state["stages"] if stage["name"] == name)
 
 
-def test_a_folded_constant_says_what_it_was_computed_from() -> None:
-    """The scale and the shift of the first batch norm."""
+def test_folded_constant_shows_its_origins() -> None:
+    """For the scale and the shift of the first batch norm."""
     state = state_of(mobilenet())
     stage = stage_of(state, "FoldConstant")
     module = state["modules"][stage["after"]]
@@ -42,21 +42,21 @@ def test_a_folded_constant_says_what_it_was_computed_from() -> None:
     )
 
 
-def test_numbers_that_a_rule_put_in_are_not_computed() -> None:
+def test_constants_that_a_rule_created_have_no_origins() -> None:
     state = state_of(mobilenet())
     assert stage_of(state, "SimplifyInference")["rules"]
     assert stage_of(state, "SimplifyInference")["computed"] == {}
     assert all(stage["computed"] == {} for stage in state_of(chain())["stages"])
 
 
-def test_a_constant_that_was_folded_twice_has_its_whole_history() -> None:
+def test_constant_folded_twice_shows_its_whole_history() -> None:
     computed = state_of(mobilenet())["stages"][-5:]
     later = [text for stage in computed for text in stage["computed"].values()]
     assert any(text.startswith("weight of nn.conv2d %0; moving_var and gamma of") for text in later)
 
 
-def test_a_node_that_several_use_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three uses of each of twelve nodes are half a million ways down."""
+def test_origin_used_several_times_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve nodes, each used three times, have half a million paths."""
     written: list[Any] = []
     write = Computed._written
     monkeypatch.setattr(Computed, "_written", lambda *given: written.append(1) or write(*given))
@@ -69,7 +69,7 @@ def test_a_node_that_several_use_is_written_once(monkeypatch: pytest.MonkeyPatch
     assert text.startswith("where(True, where(True, where(…), add(") and len(written) < 100
 
 
-def test_a_number_in_the_text_is_shown_as_itself() -> None:
+def test_number_in_the_origins_is_shown_as_a_number() -> None:
     half = relay.const(np.float32(0.5))
     x = relay.where(relay.const(np.bool_(True)), half, relay.add(half, half))
     mod = relay.IRModule.from_expr(relay.add(x, relay.var("y", shape=(2,))))
@@ -77,7 +77,7 @@ def test_a_number_in_the_text_is_shown_as_itself() -> None:
     assert text == "where(True, 0.5, add(0.5, 0.5))"
 
 
-def test_every_constant_of_a_line_is_a_node() -> None:
+def test_every_constant_in_a_line_is_a_node() -> None:
     state = state_of(mobilenet())
     for module in state["modules"]:
         found = {name for name in module["names"] if name.startswith("meta[")}

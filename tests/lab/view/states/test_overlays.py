@@ -26,7 +26,7 @@ from byoc_lab.run.metering.op_cards import OpCard
 
 
 def network() -> relay.IRModule:
-    """A convolution with bias and relu, a product by itself, and an operator for the host."""
+    """A convolution with bias and relu, a separate product, and an operator for the host."""
     x = relay.var("x", shape=(1, 4, 8, 8))
     weight = relay.const(np.ones((4, 4, 3, 3), "float32"))
     bias = relay.const(np.ones(4, "float32"))
@@ -69,7 +69,7 @@ def test_overlay_gives_the_reason_of_each_host_call(traced: Any) -> None:
     assert json.loads(json.dumps(found)) == found
 
 
-def test_cards_give_times_and_kernels(traced: Any) -> None:
+def test_cards_give_times_and_kernels_of_nodes(traced: Any) -> None:
     _, trace = traced
     state, ids = ids_of(trace)
     conv = OpCard("nn.conv2d_0", "jit_1x1:avx2", ("relu",), time_us=12.0)
@@ -87,7 +87,7 @@ def test_cards_give_times_and_kernels(traced: Any) -> None:
     assert sorted(k.split(";")[0] for k in whole) == ["ran on dnnl, 2 calls"] * 2
 
 
-def test_kernels_that_do_not_fit_the_region_are_not_guessed() -> None:
+def test_kernels_that_do_not_fit_the_region_are_not_assigned() -> None:
     x = relay.var("x", shape=(2, 4))
     body = nn.relu(nn.dense(x, relay.var("w", shape=(4, 4))))
     func = relay.Function(relay.analysis.free_vars(body), body)
@@ -98,7 +98,7 @@ def test_kernels_that_do_not_fit_the_region_are_not_guessed() -> None:
     assert kernel_calls(func, card("f", (OpCard("nn.conv2d_0", "jit"),))) == ({}, [])
 
 
-def test_a_report_gives_the_share_of_the_tolerance(traced: Any) -> None:
+def test_report_gives_errors_as_shares_of_the_tolerance(traced: Any) -> None:
     _, trace = traced
     _, ids = ids_of(trace)
     symbol = next(gv.name_hint for gv, f in trace.result.functions.items() if "Compiler" in f.attrs)
@@ -118,7 +118,7 @@ def test_results_of_another_module_are_refused(traced: Any) -> None:
         overlays_of(trace, ids, ["slow"])
 
 
-def test_a_module_without_host_operators_can_be_explained() -> None:
+def test_explanations_without_host_operators_are_accepted() -> None:
     x = relay.var("x", shape=(2, 4))
     mod = InferType()(
         relay.IRModule.from_expr(nn.dense(x, relay.const(np.ones((3, 4), "float32"))))
@@ -129,7 +129,7 @@ def test_a_module_without_host_operators_can_be_explained() -> None:
 
 
 @pytest.mark.slow
-def test_a_stepper_sends_them_and_saves_them(traced: Any, tmp_path: Path) -> None:
+def test_stepper_sends_and_saves_overlays(traced: Any, tmp_path: Path) -> None:
     mod, trace = traced
     stepper = Stepper(trace, overlays=[byoc_lab.explain(mod, "dnnl")])
     assert len(stepper.overlays["reasons"]) == 1

@@ -1,4 +1,4 @@
-"""The steps of large modules: the part around a rewrite, with the ids of the whole."""
+"""Steps of large modules: the part around a rewrite, with the ids of the whole module."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PASSES = ["SimplifyInference", "FoldConstant", AnnotateTarget("strategies"), Par
 
 
 def operators(module: dict[str, Any]) -> set[str]:
-    """The ids of the calls of operators in a graph."""
+    """The ids of the operator calls in a graph."""
     return {i for box in module["scene"]["boxes"] if box["kind"] == "op" for i in box["ids"][:1]}
 
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules(), part_first=st.booleans(), data=st.data())
 @pytest.mark.slow
-def test_a_node_has_one_id_in_a_part_and_in_the_whole(
+def test_node_has_the_same_id_in_a_part_and_in_the_whole(
     mod: IRModule, part_first: bool, data: st.DataObject
 ) -> None:
     trace = byoc_lab.trace(mod, PASSES, opt_level=4)
@@ -62,7 +62,7 @@ def trace() -> Trace:
     return byoc_lab.trace(IRModule.from_expr(x), passes)
 
 
-def test_a_rewrite_of_a_large_module_shows_what_is_around_it(trace: Trace) -> None:
+def test_rewrite_of_a_large_module_shows_the_part_around_it(trace: Trace) -> None:
     step = shown_step(Stepper(trace, index=1), 601)
     assert step["part"] == "Shown: 21 calls around it, of 500, as a module."
     assert step["pending"] == ""
@@ -79,7 +79,7 @@ def test_a_rewrite_of_a_large_module_shows_what_is_around_it(trace: Trace) -> No
     assert text[0].startswith("def @main(%computed_before: (Tensor[(4), float32],)")
 
 
-def test_both_ends_of_a_pass_can_be_stepped_to(trace: Trace) -> None:
+def test_first_and_last_rewrites_of_a_pass_can_be_shown(trace: Trace) -> None:
     stepper = Stepper(trace, index=2)
     total = len(trace[2].events)
     for rewrite in (1, total // 2, total):
@@ -89,8 +89,8 @@ def test_both_ends_of_a_pass_can_be_stepped_to(trace: Trace) -> None:
     assert step["modules"][1]["scene"]["boxes"][-1]["lines"][0] == "output"
 
 
-def test_a_region_that_is_cut_stays_a_region(trace: Trace) -> None:
-    """An operator whose `compiler_begin` is not shown is in its region, without a mark."""
+def test_cut_region_stays_a_region(trace: Trace) -> None:
+    """An operator whose `compiler_begin` is not shown is still in its region."""
     merged = byoc_lab.trace(trace[2].before, ["MergeCompilerRegions"])
     step = shown_step(Stepper(merged), 300)
     scene = step["modules"][1]["scene"]

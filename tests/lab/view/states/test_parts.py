@@ -1,4 +1,4 @@
-"""The state of a large trace in parts."""
+"""The state of a large trace, sent in parts on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.lab.view.samples import chain, mobilenet
 
 
 def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
-    """The state that a browser has after it was sent the outline and both parts of stages."""
+    """The browser's state after it received the list of stages and both parts of each stage."""
     made = Parts(trace, whole=False)
     state = json.loads(json.dumps(made.state))
     held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
@@ -39,14 +39,14 @@ def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
 
 
 def shown(state: dict[str, Any], index: int) -> list[Any]:
-    """A stage with its modules, without positions in the list of modules."""
+    """A stage with its modules in place of their indices."""
     stage = dict(state["stages"][index])
     sides = [stage.pop(side) for side in ("before", "after")]
     return [stage, *(None if n is None else state["modules"][n] for n in sides)]
 
 
 @pytest.mark.parametrize("trace", [chain(), mobilenet()], ids=["chain", "mobilenet"])
-def test_the_parts_are_the_whole(trace: Trace) -> None:
+def test_parts_together_equal_the_whole_state(trace: Trace) -> None:
     whole = json.loads(json.dumps(trace_state(trace)))
     parted = as_one(trace, list(range(len(trace))))
     renamed: dict[str, str] = {}
@@ -56,7 +56,7 @@ def test_the_parts_are_the_whole(trace: Trace) -> None:
 
 
 def _same(a: Any, b: Any, renamed: dict[str, str]) -> bool:
-    """Whether two states differ in the names of ids alone, one for one."""
+    """Whether two states are equal up to a one-to-one renaming of ids."""
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[k], b[k], renamed) for k in a)
     if isinstance(a, list):
@@ -69,7 +69,7 @@ def _same(a: Any, b: Any, renamed: dict[str, str]) -> bool:
     return bool(a == b)
 
 
-def test_any_stage_can_come_first() -> None:
+def test_any_stage_can_be_requested_first() -> None:
     trace = mobilenet()
     last = len(trace) - 1
     state = as_one(trace, [last, 1])
@@ -81,7 +81,7 @@ def test_any_stage_can_come_first() -> None:
     assert convs[0] == convs[1], "nodes keep their ids"
 
 
-def test_the_limit_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_is_checked_before_the_state_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_large(mobilenet())
     monkeypatch.setattr(parts, "MAX_NODES", 1000)
     assert is_large(mobilenet())
@@ -103,7 +103,7 @@ def test_stepper_sends_parts_of_a_large_trace_on_request(monkeypatch: pytest.Mon
     assert text["stage"]["hunks"]
 
 
-def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
+def test_module_is_sent_again_only_to_a_reloaded_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
@@ -120,7 +120,7 @@ def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
     assert all(scenes[module["drawn"]] for _, module in text["modules"]), "a scene is sent once"
 
 
-def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_of_a_step_is_sent_before_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
     trace = mobilenet()
@@ -135,7 +135,7 @@ def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPat
     assert text == Steps(trace, stepper._parts.ids).step(1, 3, "text")
 
 
-def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_step_is_computed_in_advance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(mobilenet(), index=1)
     for rewrite, stage in ((1, 1), (0, 4)):
@@ -148,7 +148,7 @@ def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not drawings
 
 
-def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
+def test_nearest_stages_are_computed_before_the_shown_one() -> None:
     trace = mobilenet()
 
     def computed(seconds: float) -> list[int]:
@@ -163,7 +163,7 @@ def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
     assert sorted(computed(60)) == list(range(len(trace)))
 
 
-def test_a_step_shares_the_graph_of_the_step_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_shares_the_graph_with_the_previous_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
     trace = mobilenet()
     made = Steps(trace, state_and_ids(trace)[1])
@@ -173,7 +173,7 @@ def test_a_step_shares_the_graph_of_the_step_before(monkeypatch: pytest.MonkeyPa
     assert [module["scene"] for module in text] == [module["scene"] for module in second]
 
 
-def test_stages_of_the_same_functions_share_their_graph() -> None:
+def test_stages_with_the_same_functions_share_their_graph() -> None:
     trace = mobilenet()
     made = Parts(trace, whole=False)
     n = next(n for n, s in enumerate(trace.stages) if n and not s.changed and s.after)
@@ -182,7 +182,7 @@ def test_stages_of_the_same_functions_share_their_graph() -> None:
     assert len(part["modules"]) == 1
 
 
-def test_garbage_is_collected_again_after_a_part() -> None:
+def test_garbage_collection_is_enabled_again_after_a_part() -> None:
     Parts(chain(), whole=False).part(0)
     assert gc.isenabled()
 
@@ -193,7 +193,7 @@ def test_parts_and_steps_leave_no_reference_cycles(what: str) -> None:
     merge, partition = trace["MergeComposite"].index, trace["PartitionGraph"].index
     made = Parts(trace, whole=False)
     steps = Steps(trace, made.ids, made.follow)
-    made.part(merge, what)  # modules that are imported when they are first used
+    made.part(merge, what)  # modules imported at their first use
     steps.step(merge, 1, what)
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The groups that are found in a graph stay as they are from rewrite to rewrite of a pass."""
+"""The groups in a graph stay the same from rewrite to rewrite of a pass."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ Scene = dict[str, Any]
 
 
 class Folded:
-    """The groups around the boxes of a scene. paths: the names of those that were found, by the id
-    of the box; frames: the boxes of each region and function."""
+    """The groups around the boxes of a scene.
+
+    paths: the names of the detected groups, by the id of the box; frames: the boxes of each region
+    and function.
+    """
 
     def __init__(self, scene: Scene):
         self.paths: dict[str, list[str]] = {}
@@ -41,7 +44,7 @@ class Folded:
             while place >= 0:
                 group = scene["groups"][place]
                 is_frame = group["kind"] in pass_fold.FRAMES
-                name = group["id"].rpartition("/")[2]  # of a piece that a region cuts off, too
+                name = group["id"].rpartition("/")[2]  # also of a part that a region cuts off
                 known = self.frames if is_frame else self.members
                 known.setdefault(name, set()).add(box["id"])
                 path += [] if is_frame else [name]
@@ -50,8 +53,10 @@ class Folded:
 
 
 def changes(before: Folded, after: Folded) -> list[str]:
-    """The boxes of both states that are in other groups afterwards, but for groups that became a
-    region or function with their boxes, or were one."""
+    """Boxes of both states whose groups changed.
+
+    Groups that became a region or function with all their boxes, or came from one, are ignored.
+    """
 
     def replaced(name: str) -> bool:
         return any(
@@ -71,9 +76,9 @@ def changes(before: Folded, after: Folded) -> list[str]:
 
 
 def check(trace: Trace, every: int = 1) -> int:
-    """Check the rewrites of a trace; returns the number of boxes in groups that were compared.
+    """Checks the rewrites of a trace; returns the number of compared boxes in groups.
 
-    every: of the rewrites of a stage, each how manieth is compared.
+    every: compares each `every`-th rewrite of a stage.
     """
     _, ids = state_and_ids(trace)
     found = 0
@@ -91,7 +96,7 @@ def check(trace: Trace, every: int = 1) -> int:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let groups of every kind be found in small modules."""
+    """Lowers the limits, so that groups of every kind are detected in small modules."""
     for module, name, value in (
         (groups, "MAX_LOOSE", 5),
         (pass_fold, "MAX_LOOSE", 5),
@@ -114,15 +119,15 @@ def layers(count: int) -> IRModule:
     return IRModule.from_expr(x)
 
 
-def test_the_blocks_of_a_chain_stay_the_same() -> None:
+def test_blocks_of_a_chain_stay_the_same() -> None:
     assert check(byoc_lab.trace(layers(9), "dnnl"), every=8) > 200
 
 
-def test_the_blocks_of_mobilenet_stay_the_same() -> None:
+def test_blocks_of_mobilenet_stay_the_same() -> None:
     assert check(mobilenet(), every=20) > 500
 
 
-def test_a_region_that_grows_divides_a_repeat_and_its_parts_say_how_many_blocks_they_have() -> None:
+def test_growing_region_splits_a_repeated_group_and_parts_state_their_number_of_blocks() -> None:
     trace = byoc_lab.trace(layers(9), "dnnl")
     stage = next(s for s in trace.stages if s.name == "MergeCompilerRegions")
     steps = WholeSteps(stage, state_and_ids(trace)[1])
@@ -166,7 +171,7 @@ def test_groups_of_annotated_modules_stay_the_same(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_blocks_of_inception_stay_the_same() -> None:
+def test_blocks_of_inception_stay_the_same() -> None:
     mod, params = relay.testing.inception_v3.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     assert check(byoc_lab.trace(mod, "dnnl"), every=60) > 1000

@@ -1,4 +1,4 @@
-"""A region has one name: in sentences of passes, in findings, and on the boxes of every state."""
+"""A region has the same name in sentences of passes, in findings, and on boxes of every state."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ Names = dict[str, list[str]]
 
 
 def names_in(module: State) -> Names:
-    """For each operator that is drawn, by id: the names of the regions around it, inner first; a
-    region that has become a function has the name of the function."""
+    """For each drawn operator, by id: the names of the regions around it, inner first.
+
+    A region that has become a function has the function's name.
+    """
     groups = module["scene"]["groups"]
 
     def around(place: int) -> Iterator[str]:
@@ -57,9 +59,9 @@ def names_in(module: State) -> Names:
 
 
 class Drawn:
-    """The drawn states of a trace; `checks` counts the names that were compared.
+    """The drawn states of a trace; `checks` counts the compared names.
 
-    every: of the rewrites, each how manieth is drawn, beside the first and the last of a stage.
+    every: draws each `every`-th rewrite, and the first and last of a stage.
     """
 
     def __init__(self, trace: Trace, every: int = 1):
@@ -88,17 +90,17 @@ class Drawn:
             if k == len(stage.events):
                 assert all(later[i] == after[i] for i in later.keys() & after.keys())
             if stage.name == "PartitionGraph":
-                for i in later.keys() & earlier.keys():  # no region gets another name
+                for i in later.keys() & earlier.keys():  # no region is renamed
                     assert {n for n in later[i] if n[0] != "@"} <= set(earlier[i])
             self.sentence(stage, event, earlier, later)
-        for i in before.keys() & after.keys():  # the functions have the numbers of their regions
+        for i in before.keys() & after.keys():  # functions have the numbers of their regions
             if after[i] and after[i][0][0] == "@":
                 assert after[i][0].partition(" · ")[2] == before[i][0].rpartition(" · ")[2]
                 self.checks += 1
         self.notes(stage, after)
 
     def is_named(self, nodes: list[Expr], found: Names, *names: str) -> None:
-        """Check the box of each operator among these nodes: the name is one of these."""
+        """Checks that the box of each of these operators has one of these names."""
         for node in nodes:
             ident = self.ids.get(node)
             if isinstance(node, Call) and isinstance(node.op, Op) and ident in found:
@@ -142,7 +144,7 @@ class Drawn:
                 self.is_named([note.node.args[0].args[0]], after, names[-1])
 
     def findings(self, stage: Stage, before: Names) -> None:
-        """The region that a finding names is around the finding's node or its operands."""
+        """Checks that the region named in a finding contains the finding's node or its operands."""
         for finding in stage.findings_before:
             for number, target in APART.findall(finding.message):
                 node = finding.node
@@ -161,14 +163,14 @@ def annotated_trace(mod: IRModule, *passes: Any) -> Trace:
 
 @pytest.mark.parametrize("layers", [1, 4])
 def test_merged_regions_of_a_chain_keep_one_name(layers: int) -> None:
-    """Each layer is three regions, which become one; it keeps the name of the convolution."""
+    """Each layer is three regions that are merged; the result keeps the convolution's name."""
     trace = annotated_trace(network(layers), "SimplifyInference", AnnotateTarget("dnnl"))
     drawn = Drawn(trace)
     drawn.check()
     assert drawn.checks >= 10 * layers
 
 
-def test_a_loaded_trace_has_the_names_of_the_saved_one(tmp_path: Path) -> None:
+def test_loaded_trace_has_the_region_names_of_the_saved_one(tmp_path: Path) -> None:
     trace = annotated_trace(network(2), "SimplifyInference", AnnotateTarget("dnnl"))
     loaded = byoc_lab.load_trace(trace.save(tmp_path / "trace.byoc"))
     for mine, theirs in zip(trace, loaded, strict=True):
@@ -179,7 +181,7 @@ def test_a_loaded_trace_has_the_names_of_the_saved_one(tmp_path: Path) -> None:
 
 
 def test_functions_have_the_numbers_of_their_regions() -> None:
-    """Those in their names are TVM's, which count again after merging."""
+    """The numbers inside their symbols are TVM's, which are counted anew after merging."""
     trace = annotated_trace(network(2), "SimplifyInference", AnnotateTarget("dnnl"))
     labels = [
         {g["label"] for g in m["scene"]["groups"] if g["kind"] in ("region", "external")}
@@ -204,7 +206,7 @@ def test_regions_of_mobilenet_keep_their_names() -> None:
 @settings(max_examples=some(20))
 @given(seed=st.integers(0, 10_000), data=st.data())
 @pytest.mark.slow
-def test_a_part_has_the_names_of_the_whole(seed: int, data: st.DataObject) -> None:
+def test_part_has_the_region_names_of_the_whole(seed: int, data: st.DataObject) -> None:
     trace = annotated_trace(random_module(seed))
     n = data.draw(st.integers(0, len(trace) - 1))
     _, ids = state_and_ids(trace)
@@ -225,12 +227,12 @@ def test_a_part_has_the_names_of_the_whole(seed: int, data: st.DataObject) -> No
 @given(seed=st.integers(0, 10_000))
 @example(seed=241)  # a function is added between two rounds
 @pytest.mark.slow
-def test_annotated_modules(seed: int) -> None:
+def test_regions_of_annotated_modules_keep_their_names(seed: int) -> None:
     Drawn(annotated_trace(random_module(seed))).check()
 
 
 @settings(max_examples=some(30))
 @given(mod=strategies.modules())
 @pytest.mark.slow
-def test_regions_keep_their_names_from_annotation_on(mod: IRModule) -> None:
+def test_regions_keep_their_names_after_annotation(mod: IRModule) -> None:
     Drawn(annotated_trace(mod, "SimplifyInference", AnnotateTarget("strategies"))).check()

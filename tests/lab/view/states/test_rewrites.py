@@ -1,4 +1,4 @@
-"""Stepping through the rewrites inside a pass."""
+"""Stepping through the rewrites of a pass: states, ids, marks and saved pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def step_state(trace: Any, stage: int, rewrite: int) -> dict[str, Any]:
 
 
 def texts(module: dict[str, Any]) -> list[str]:
-    """Lines without types, which new nodes get after the pass, and without numbers of constants,
+    """Lines without types, which new nodes get after the pass, and without constant numbers,
     which depend on the text."""
     lines = (
         re.sub(r"\[\d+\]| /\*.*?\*/|(:| ->) Tensor\[.*?\]", "", text) for text, _ in module["lines"]
@@ -46,7 +46,7 @@ def texts(module: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_each_step_begins_where_the_one_before_it_ended(trace: Any) -> None:
+def test_each_step_begins_with_the_state_after_the_previous_step(trace: Any) -> None:
     n = next(n for n, s in enumerate(trace.stages) if s.name == "MergeComposite")
     steps = [step_state(trace, n, k + 1) for k in range(len(trace.stages[n].events))]
     state = state_of(trace)
@@ -58,8 +58,8 @@ def test_each_step_begins_where_the_one_before_it_ended(trace: Any) -> None:
     assert texts(steps[-1]["modules"][1]) == texts(state["modules"][shown["after"]])
 
 
-def test_a_node_keeps_its_name_in_the_steps(trace: Any) -> None:
-    """A node that a rewrite leaves alone is the same node as in the stage, with its id."""
+def test_node_keeps_its_name_in_the_steps(trace: Any) -> None:
+    """A node that a rewrite leaves unchanged has its id from the stage."""
     n = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
     step = step_state(trace, n, 1)
     state = state_of(trace)
@@ -86,7 +86,7 @@ def layers_with_parameters() -> Any:
 
 
 def marked(step: dict[str, Any]) -> list[Any]:
-    """The boxes and groups that glow after a rewrite, as the browser finds them."""
+    """The boxes and groups that are highlighted after a rewrite, computed as in the browser."""
     before, after = (module["scene"] for module in step["modules"])
     had = {ident for box in before["boxes"] for ident in box["ids"]}
     groups = {group["id"] for group in before["groups"]}
@@ -102,22 +102,22 @@ def marked(step: dict[str, Any]) -> list[Any]:
 
 
 def resnet() -> Any:
-    """ResNet-50, of which some steps show parts."""
+    """ResNet-50; for some of its steps only a part is shown."""
     mod, params = relay.testing.resnet.get_workload(num_layers=50)
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     return tracing.trace(mod, "dnnl")
 
 
 def inception() -> Any:
-    """Inception-v3, which has tuples of branches, and regions with several results."""
+    """Inception-v3, with tuples of branches, and regions with several results."""
     mod, params = relay.testing.inception_v3.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     return tracing.trace(mod, "dnnl")
 
 
 def transformer() -> Any:
-    """A block of a transformer: attention of two heads and a layer of two products, each with its
-    residual and its norm."""
+    """A transformer block: attention with two heads and a layer of two products, each with
+    residual and norm."""
     x: relay.Expr = relay.var("x", shape=(1, 8, 16))
     rng = np.random.default_rng(0)
 
@@ -156,9 +156,9 @@ SAMPLED = 4  # rewrites of a pass
         pytest.param(inception, SAMPLED, id="inception-v3", marks=pytest.mark.slow),
     ],
 )
-def test_every_rewrite_is_marked(network: Any, of_each: int | None) -> None:
-    """A rewrite on constants, or one that removes an annotation, makes no box: what takes the
-    constant or took the annotation glows."""
+def test_every_rewrite_is_highlighted(network: Any, of_each: int | None) -> None:
+    """A rewrite on constants, or one that removes an annotation, creates no box: the consumer of
+    the constant, or the box of the removed annotation, is highlighted."""
     trace = network()
     steps = rewrites.Steps(trace, state_and_ids(trace)[1])
     unmarked = []
@@ -172,7 +172,7 @@ def test_every_rewrite_is_marked(network: Any, of_each: int | None) -> None:
 
 
 @pytest.mark.slow
-def test_rewrites_of_branches_and_of_regions_with_several_results_are_marked() -> None:
+def test_rewrites_of_branches_and_of_regions_with_several_results_are_highlighted() -> None:
     trace = inception()
     steps = rewrites.Steps(trace, state_and_ids(trace)[1])
     merging, partitioning = len(trace) - 2, len(trace) - 1
@@ -180,13 +180,13 @@ def test_rewrites_of_branches_and_of_regions_with_several_results_are_marked() -
         assert marked(steps.step(stage, rewrite, "picture")), str(trace[stage].events[rewrite - 1])
 
 
-def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any) -> None:
+def test_folded_constant_highlights_its_consumer(trace: Any) -> None:
     step = step_state(trace, 5, 27)
     (box,) = marked(step)
     assert trace.stages[5].name == "FoldConstant" and box["lines"][0] == "nn.conv2d"
 
 
-def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
+def test_widget_is_sent_the_requested_step(trace: Any) -> None:
     stepper = Stepper(trace, index=1)
     assert stepper.answer == {}
     assert shown_step(stepper, 3)["rewrite"] == 3
@@ -198,10 +198,10 @@ def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
         step_state(trace, 0, 1)
 
 
-def test_the_graph_of_a_step_comes_before_its_text(
+def test_graph_of_a_step_is_sent_before_its_text(
     trace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a module that is not small, in a trace that is sent at once as well."""
+    """Also for a large module in a trace that is sent whole."""
     stepper = Stepper(trace, index=1)
     whole = shown_step(stepper, 3)
     assert whole["pending"] == "" and whole["hunks"]
@@ -217,7 +217,7 @@ def test_the_graph_of_a_step_comes_before_its_text(
 
 
 @pytest.mark.slow
-def test_a_saved_page_holds_steps_up_to_a_limit(
+def test_saved_page_contains_steps_up_to_a_limit(
     trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = export_html(trace, tmp_path / "whole.html").stat().st_size
@@ -229,19 +229,19 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     lines = len(state_of(trace)["modules"][0]["lines"])
     assert wanted[0] == 0  # InferType reports no rewrites
     assert 0 < sum(steps) <= 1 + 1000 // (2 * lines)
-    # Every pass has its first rewrites in it, as many as the others.
+    # The page has the first rewrites of every pass, equally many for each.
     most = max(steps)
     assert all(min(w, most - 1) <= s <= min(w, most) for s, w in zip(steps, wanted, strict=True))
 
 
-def test_a_saved_page_is_the_same_whatever_was_shown_before(tmp_path: Any) -> None:
+def test_saved_page_does_not_depend_on_earlier_displays(tmp_path: Any) -> None:
     trace = tracing.trace(network(1), [InferType(), AnnotateTarget("dnnl"), PartitionGraph()])
     first = export_html(trace, tmp_path / "first.html").read_bytes()
     shown_step(Stepper(trace, index=2), 2)
     assert export_html(trace, tmp_path / "second.html").read_bytes() == first
 
 
-def test_a_saved_page_has_the_module_between_two_rewrites_once() -> None:
+def test_saved_page_has_the_module_between_two_rewrites_once() -> None:
     passes = [InferType(), AnnotateTarget("dnnl"), PartitionGraph()]
     trace, again = (tracing.trace(network(1), passes) for _ in range(2))
     state, ids = state_and_ids(trace)
@@ -255,7 +255,7 @@ def test_a_saved_page_has_the_module_between_two_rewrites_once() -> None:
                 first, second = step["modules"]
                 shared += first is None
                 for whole in live._wholes.values():
-                    whole._last = None  # so that both modules are made for this step
+                    whole._last = None  # so that both modules are created for this step
                 made = live.step(n, k + 1, "text")
                 assert made == {**step, "modules": [first or last[n], second]}
                 last[n] = second

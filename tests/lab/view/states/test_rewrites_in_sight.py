@@ -1,4 +1,4 @@
-"""Each rewrite is seen: its box is drawn, in the window, in type that can be read."""
+"""The box of each rewrite is drawn, inside the window, in readable type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.lab.view.states.test_rewrites import (
     transformer,
 )
 
-# What the page does with a step, in the window for the graph on a screen of 1600 x 1000.
+# The page's processing of a step, for the graph's window on a screen of 1600 x 1000.
 SHOWN = """
 const graph = process.argv[1];
 const { layOut } = await import(`${graph}/layout.js`);
@@ -61,7 +61,7 @@ SAMPLED = 4  # rewrites of a pass
         pytest.param(inception, SAMPLED, id="inception-v3", marks=pytest.mark.slow),
     ],
 )
-def test_the_box_of_each_rewrite_is_open_in_the_window_and_readable(
+def test_box_of_each_rewrite_is_open_in_the_window_and_readable(
     network: Any, of_each: int | None
 ) -> None:
     trace = network()

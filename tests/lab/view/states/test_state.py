@@ -1,4 +1,4 @@
-"""The state that is sent to the browser."""
+"""The state that is sent to the browser: modules, ids, differences, findings and events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def covered(stage: dict[str, Any], side: int) -> int:
     return sum(h[3] for h in stage["hunks"] if h[0] != sign)
 
 
-def test_the_state_is_plain_data_and_complete() -> None:
+def test_state_is_plain_data_and_complete() -> None:
     state = trace_state(chain())
     assert json.loads(json.dumps(state)) == lists(state)
     assert state["kind"] == "trace"
@@ -57,7 +57,7 @@ def test_hunks_cover_both_modules_line_by_line() -> None:
             a += count * (sign != "-")
 
 
-def test_the_text_is_the_module_printed() -> None:
+def test_text_of_the_state_equals_the_printed_module() -> None:
     trace = chain(fixed=True)
     state = trace_state(trace)
     for stage, shown in zip(trace.stages, state["stages"], strict=True):
@@ -67,7 +67,7 @@ def test_the_text_is_the_module_printed() -> None:
 
 
 class Rename:
-    """Gives @helper another name."""
+    """Renames @helper."""
 
     name = "Rename"
 
@@ -84,7 +84,7 @@ class Rename:
         return out
 
 
-def test_a_renamed_function_is_one_line() -> None:
+def test_renamed_function_changes_one_line() -> None:
     x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
     helper = relay.GlobalVar("helper")
     mod = relay.IRModule({helper: relay.Function([y], nn.relu(nn.relu(y)))})
@@ -98,7 +98,7 @@ def test_a_renamed_function_is_one_line() -> None:
     assert lines[0].replace("@helper", "@renamed") == lines[1]
 
 
-def test_a_folded_constant_shows_what_it_was_computed_from() -> None:
+def test_folded_constant_shows_its_origins() -> None:
     fold = next(s for s in trace_state(mobilenet())["stages"] if s["name"] == "FoldConstant")
     assert fold["events_total"] == 243
     for event in fold["events"]:
@@ -107,15 +107,15 @@ def test_a_folded_constant_shows_what_it_was_computed_from() -> None:
         assert made.startswith(f"{operator}(") and value, event["reason"]
 
 
-def test_the_same_module_is_kept_once() -> None:
+def test_equal_modules_are_stored_once() -> None:
     state = trace_state(chain(fixed=True))
     first, second, third = state["stages"]
     assert (first["after"], second["after"]) == (second["before"], third["before"])
     assert len(state["modules"]) == 4
 
 
-def test_a_node_keeps_its_id_through_the_stages() -> None:
-    """The first convolution: copied by InferType and by the annotator, and moved out."""
+def test_node_keeps_its_id_through_the_stages() -> None:
+    """The first convolution: copied by InferType and by the annotator, then moved to a function."""
     state = trace_state(chain(fixed=True))
     found = []
     for module in state["modules"]:
@@ -123,7 +123,7 @@ def test_a_node_keeps_its_id_through_the_stages() -> None:
     assert len(set(found[:3])) == 1
 
 
-def test_an_id_means_one_operator_unless_a_rewrite_replaced_it() -> None:
+def test_id_refers_to_one_operator_unless_a_rewrite_replaced_it() -> None:
     state = trace_state(mobilenet())
     seen: dict[str, str] = {}
     kept = 0
@@ -139,7 +139,7 @@ def test_an_id_means_one_operator_unless_a_rewrite_replaced_it() -> None:
 
 
 def test_steps_use_the_ids_of_their_stage() -> None:
-    """A node that a rewrite creates has, in each step, the id that it has in the result."""
+    """A node that a rewrite creates has, in each step, its id from the result."""
     trace = mobilenet()
     ids = Ids()
     state = Builder(ids).trace(trace)
@@ -150,20 +150,20 @@ def test_steps_use_the_ids_of_their_stage() -> None:
         assert {i for _, i in last if i} == result
 
 
-def test_a_variable_keeps_its_id_when_it_gets_a_type() -> None:
+def test_variable_keeps_its_id_when_it_gets_a_type() -> None:
     state = trace_state(chain())
     ids = {m["names"]["%layer1_weight"] for m in state["modules"]}
     assert len(ids) == 1
 
 
-def test_no_id_stands_for_two_lines_of_one_module() -> None:
+def test_each_id_refers_to_one_line_of_a_module() -> None:
     for each in (chain(), chain(fixed=True), mobilenet()):
         for module in trace_state(each)["modules"]:
             ids = [i for _, i in module["lines"] if i is not None]
             assert len(ids) == len(set(ids))
 
 
-def test_names_lead_to_the_line_that_defines_them() -> None:
+def test_names_refer_to_the_line_that_defines_them() -> None:
     for module in trace_state(chain(fixed=True))["modules"]:
         lines = dict((i, text) for text, i in module["lines"] if i)
         for name, ident in module["names"].items():
@@ -173,7 +173,7 @@ def test_names_lead_to_the_line_that_defines_them() -> None:
                 assert lines[ident].startswith(f"def {name}(")
 
 
-def test_ids_in_the_drawing_are_ids_of_the_text() -> None:
+def test_ids_in_the_drawing_are_ids_in_the_text() -> None:
     for module in trace_state(mobilenet())["modules"]:
         known = {i for _, i in module["lines"]} | set(module["names"].values())
         drawn = {i for box in module["scene"]["boxes"] for i in box["ids"]}
@@ -184,7 +184,7 @@ def test_ids_in_the_drawing_are_ids_of_the_text() -> None:
         assert len(drawn & set(calls)) > 0.9 * len(set(calls)), "nearly every line has a box"
 
 
-def test_a_finding_is_placed_at_its_line() -> None:
+def test_finding_refers_to_its_line() -> None:
     state = trace_state(chain())
     module = state["modules"][state["stages"][1]["after"]]
     (finding,) = module["findings"]
@@ -196,21 +196,21 @@ def test_a_finding_is_placed_at_its_line() -> None:
     assert finding["operand"] == "%10", "the edge from the first region"
 
 
-def test_an_operator_keeps_its_id_when_it_is_outlined() -> None:
+def test_outlined_operator_keeps_its_id() -> None:
     state = trace_state(chain(fixed=True))
     before, after = (state["modules"][state["stages"][2][side]] for side in ("before", "after"))
     ids = {i for text, i in before["lines"] if "nn." in text}
     assert {i for text, i in after["lines"] if "nn." in text} == ids
 
 
-def test_a_stage_that_raised_has_its_error_and_no_after() -> None:
+def test_stage_that_raised_has_its_error_and_no_result() -> None:
     last = trace_state(chain())["stages"][-1]
     assert last["after"] is None
     assert last["error"]["type"] == "FreeVariableError"
     assert "free variables" in last["error"]["message"]
 
 
-def test_events_and_changes_point_at_nodes() -> None:
+def test_events_and_changes_refer_to_nodes() -> None:
     state = trace_state(mobilenet())
     simplify = state["stages"][1]
     assert simplify["events_total"] == len(simplify["events"]) == 27
@@ -219,7 +219,7 @@ def test_events_and_changes_point_at_nodes() -> None:
     assert simplify["summary"]
 
 
-def test_stats_follow_the_operators_out_to_the_regions() -> None:
+def test_stats_count_operators_that_move_to_regions() -> None:
     trace = mobilenet()
     state = trace_state(trace)
     first = state["modules"][state["stages"][0]["before"]]["stats"]
@@ -229,7 +229,7 @@ def test_stats_follow_the_operators_out_to_the_regions() -> None:
     assert last["offloaded"] >= 27 * 3
 
 
-def test_a_module_alone_has_one_stage_without_before() -> None:
+def test_single_module_has_one_stage_without_a_previous_module() -> None:
     mod = annotated(fixed=False)
     state = module_state(mod, lint(mod))
     (stage,) = state["stages"]
@@ -237,14 +237,14 @@ def test_a_module_alone_has_one_stage_without_before() -> None:
     assert [f["code"] for f in state["modules"][0]["findings"]] == ["BYL001"]
 
 
-def test_a_difference_has_one_stage() -> None:
+def test_difference_has_one_stage() -> None:
     state = diff_state(diff(InferType()(network()), annotated(fixed=True)))
     (stage,) = state["stages"]
     assert state["kind"] == "diff"
     assert stage["changed"] and stage["summary"]
 
 
-def test_the_state_of_mobilenet_is_small_and_quick() -> None:
+def test_state_of_mobilenet_is_small_and_computed_fast() -> None:
     trace = mobilenet()
     started = time.process_time()
     state = trace_state(trace)
@@ -252,7 +252,7 @@ def test_the_state_of_mobilenet_is_small_and_quick() -> None:
     assert len(json.dumps(state)) < 2_000_000
 
 
-def test_a_function_can_be_shown_without_a_module() -> None:
+def test_function_can_be_shown_without_a_module() -> None:
     x = relay.var("x", shape=(2, 2))
     (module,) = module_state(relay.Function([x], nn.relu(x)))["modules"]
     assert "nn.relu(%x)" in texts(module)[1]

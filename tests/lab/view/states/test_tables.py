@@ -1,4 +1,4 @@
-"""Tables of results: the worst row first, each row with the node that it is about."""
+"""Result tables: the worst row first, each row with the node that it refers to."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def firsts(table: dict[str, Any]) -> list[str]:
     return [row["cells"][0] for row in table["rows"]]
 
 
-def test_validate_has_the_largest_share_first_and_an_operator_each(shown: Any) -> None:
+def test_validate_table_begins_with_the_largest_share(shown: Any) -> None:
     _, trace, places, lines = shown
     first, second = symbols(trace)
     conv, *_, composite = sites(trace, first)
@@ -66,7 +66,7 @@ def test_validate_has_the_largest_share_first_and_an_operator_each(shown: Any) -
     assert table["summary"] == "NOT VALID: 2 of the comparisons"
 
 
-def test_errors_of_operators_are_in_the_picture(shown: Any) -> None:
+def test_errors_of_operators_are_at_their_nodes(shown: Any) -> None:
     _, trace, places, lines = shown
     first, _ = symbols(trace)
     conv, *_, composite = sites(trace, first)
@@ -82,7 +82,7 @@ def test_errors_of_operators_are_in_the_picture(shown: Any) -> None:
     json.dumps(found, allow_nan=False)
 
 
-def test_bisect_names_the_stage_and_the_operator(shown: Any) -> None:
+def test_bisect_table_names_the_stage_and_the_operator(shown: Any) -> None:
     _, trace, places, lines = shown
     last = trace.stages[-1]
     site = sites(trace, symbols(trace)[0])[0]
@@ -105,7 +105,7 @@ def test_bisect_names_the_stage_and_the_operator(shown: Any) -> None:
     assert (merged["node"], merged["stage"]) == (None, 6)
 
 
-def test_coverage_has_the_host_first(shown: Any) -> None:
+def test_coverage_table_begins_with_the_host(shown: Any) -> None:
     mod, _, places, lines = shown
     (table,) = tables_of(places, byoc_lab.coverage(mod, "dnnl"))
     host, *regions = table["rows"]
@@ -115,7 +115,7 @@ def test_coverage_has_the_host_first(shown: Any) -> None:
     assert all(lines[row["node"]].startswith("def @") for row in regions)
 
 
-def test_explain_has_the_change_to_try(shown: Any) -> None:
+def test_explain_table_has_the_suggested_change(shown: Any) -> None:
     mod, _, places, lines = shown
     (table,) = tables_of(places, byoc_lab.explain(mod, "dnnl"))
     (row,) = table["rows"]
@@ -123,7 +123,7 @@ def test_explain_has_the_change_to_try(shown: Any) -> None:
     assert "nn.batch_flatten(" in lines[row["node"]]
 
 
-def test_cards_have_the_slowest_kernel_first(shown: Any) -> None:
+def test_cards_table_begins_with_the_slowest_kernel(shown: Any) -> None:
     _, trace, places, lines = shown
     first, second = symbols(trace)
     cards = Cards([
@@ -136,7 +136,7 @@ def test_cards_have_the_slowest_kernel_first(shown: Any) -> None:
     assert dense["cells"][1] == "30 µs" and "nn.dense(" in lines[dense["node"]]
 
 
-def test_long_tables_are_cut_at_the_best_end(shown: Any) -> None:
+def test_long_tables_omit_their_best_rows(shown: Any) -> None:
     _, _, places, _ = shown
     many = tuple(comparison(f"output {n}", n / 1000) for n in range(MAX_ROWS + 5))
     (table,) = tables_of(places, Report((), many))
@@ -144,7 +144,7 @@ def test_long_tables_are_cut_at_the_best_end(shown: Any) -> None:
     assert firsts(table)[0] == f"output {MAX_ROWS + 4}"
 
 
-def test_a_site_of_another_call_is_no_place(shown: Any) -> None:
+def test_call_site_that_does_not_fit_has_no_node(shown: Any) -> None:
     _, trace, places, _ = shown
     site = sites(trace, symbols(trace)[0])[0]
     assert places.at(site) and places.at(site._replace(name="nn.dense")) is None

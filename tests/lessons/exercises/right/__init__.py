@@ -1,1 +1,1 @@
-"""Right answers as students write them, other than the solutions; one exercise in a file."""
+"""Right answers other than the given solutions, as students write them; one file per exercise."""

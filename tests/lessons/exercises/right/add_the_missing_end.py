@@ -11,7 +11,7 @@ from byoc_lab.relay.op.annotation.regions import compiler_end
 
 
 def after_the_last_relu(mod):
-    body = mod["main"].body  # the operator of the host
+    body = mod["main"].body  # the operator on the host
     ended = Call(body.op, [compiler_end(body.args[0], "edu")], body.attrs)
     return relay.IRModule.from_expr(relay.Function(mod["main"].params, ended))
 

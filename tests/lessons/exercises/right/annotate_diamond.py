@@ -31,7 +31,7 @@ def way_in_the_second_region(mod):
 
 
 def built_again(mod):
-    """From the result towards the input."""
+    """Rebuilds the graph from the result to the input."""
     total = mod["main"].body
     way, host = total.args
     first = host.args[0]

@@ -21,7 +21,7 @@ def by_text(right, wrong):
 
 
 def by_numbers(right, wrong):
-    """Run each region by itself on the same arrays."""
+    """Runs each region separately on the same arrays."""
     for name in regions(right):
         shapes = [p.checked_type.concrete_shape for p in right[name].params]
         arrays = [np.linspace(-2, 2, np.prod(s), dtype="float32").reshape(s) for s in shapes]

@@ -10,7 +10,7 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 
 
 def by_hand(mod):
-    """A begin directly after an end, and the end, go."""
+    """Removes each begin that directly follows an end, and the end."""
 
     def change(call):
         if not call.is_op("annotation.compiler_begin"):

@@ -7,7 +7,7 @@ from byoc_lab import relay, transform
 
 
 def by_hand(mod):
-    """The values of the variables in their place, then annotations."""
+    """Replaces variables by their values, then annotates."""
     values = {}
     body = mod["main"].body
     while isinstance(body, relay.Let):

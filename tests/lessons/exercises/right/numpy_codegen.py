@@ -27,7 +27,7 @@ def recursive(function):
 
 
 def as_source(function):
-    """Python text that is compiled once."""
+    """Python source code, compiled once."""
     names = {param: f"p{n}" for n, param in enumerate(function.params)}
     lines, constants = [f"def run({', '.join(names.values())}):"], {}
     for node in post_order(function.body):
@@ -47,7 +47,7 @@ def as_source(function):
 
 
 class Program:
-    """An object that is called."""
+    """A callable object."""
 
     def __init__(self, function):
         self.function = function

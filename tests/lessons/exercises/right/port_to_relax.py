@@ -28,7 +28,7 @@ def with_a_check(mod):
 
 
 def commuted(mod):
-    """add in both orders, which the pattern allows."""
+    """add in both orders, which the pattern accepts."""
     both = is_op("relax.add")(conv(), wildcard()) | is_op("relax.add")(wildcard(), conv())
     return fused(mod, is_op("relax.nn.relu")(both))
 

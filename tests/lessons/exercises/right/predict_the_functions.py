@@ -22,7 +22,7 @@ def from_the_text(mod):
 
 
 def from_the_result(mod):
-    """Walks up from the result, and counts where the library's part ends."""
+    """Traverses from the result, and counts the boundaries of the library's part."""
     count, node, inside = 1, mod["main"].body, False
     while isinstance(node, Call):
         now = node.op.name in LIBRARY

@@ -24,7 +24,7 @@ def one_pass_after_the_other(mod):
 
 
 def in_numpy(mod):
-    """Computes weights and biases in float32, and builds the network again."""
+    """Computes weights and biases in float32, and rebuilds the network."""
 
     def change(node):
         if isinstance(node, relay.TupleGetItem):

@@ -19,7 +19,7 @@ def by_methods(mod, table):
 
 
 def _cut(root, pattern):
-    """The nodes of a match below `root`, for patterns of calls and wildcards."""
+    """The nodes of a match before `root`, for patterns of calls and wildcards."""
     if isinstance(pattern, WildcardPattern):
         return []
     found = [root]
@@ -29,7 +29,7 @@ def _cut(root, pattern):
 
 
 def from_the_ground_up(mod, table):
-    """Without `partition`: each match is copied into a function, from the inputs to the result."""
+    """Without `partition`: copies each match into a function, from the inputs to the result."""
     main = mod["main"]
     for name, pattern, *check in table:
         users = {}
@@ -37,7 +37,7 @@ def from_the_ground_up(mod, table):
             for part in node.args if isinstance(node, Call) else ():
                 users.setdefault(part, []).append(node)
         taken, roots = set(), {}
-        # TVM goes from the result to the inputs, and takes each call once.
+        # TVM matches from the result to the inputs, and each call is in one match only.
         for root in reversed(list(post_order(main.body))):
             if not isinstance(root, Call) or isinstance(root.op, Function):
                 continue
