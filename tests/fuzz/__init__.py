@@ -1,4 +1,4 @@
-"""Fuzzing with ten kinds of hostile input (see `attacks/`): everything that reads, runs or displays.
+"""Fuzzing with ten kinds of hostile input (see `attacks/`): all that reads, runs or displays.
 
 For every input, a failure raises an error of `byoc_lab.errors` within a time limit, and memory is
 bounded.
@@ -8,5 +8,5 @@ bounded.
     python -m tests.fuzz --kind files --seed 1234   one input again, reduced
     make fuzz SECONDS=600; make fuzz KIND=files SEED=1234       the same
 
-Failing inputs are kept in `samples/` under their kind and seed; `test_fuzz.py` examines all of them.
+Failing inputs are kept in `samples/` under their kind and seed; `test_fuzz.py` examines them all.
 """
