@@ -19,8 +19,7 @@ __all__ = ["available", "check", "exercise"]
 
 
 def available(*needs: str) -> bool:
-    """Whether a requirement of a notebook's cell is available: "a C compiler", "apache-tvm",
-    "DNNL".
+    """Whether a requirement of a notebook cell is available: "a C compiler", "apache-tvm", "DNNL".
 
         if available("DNNL"):
             program.assert_offloaded()
@@ -33,15 +32,15 @@ def available(*needs: str) -> bool:
 
 
 def check(name: str, answer: Any, seed: int = 0) -> Verdict:
-    """Grade an answer to the exercise of that name, in the variant of a seed.
+    """Grade an answer to the exercise with this name, in the variant of a seed.
 
-    Raises UnknownNameError for a name that no exercise has.
+    Raises UnknownNameError if no exercise has the name.
     """
     return exercise(name, seed).check(answer)
 
 
 def exercise(name: str, seed: int = 0) -> Variant:
-    """The exercise of that name, in the variant of a seed. Raises UnknownNameError."""
+    """The exercise with this name, in the variant of a seed. Raises UnknownNameError."""
     from byoc_lab.lessons.exercises import get
 
     return get(name).with_seed(seed)

@@ -1,4 +1,4 @@
-"""The notebooks of the course, with the pages that they link to, and copying them."""
+"""The notebooks of the course and the pages that they link to, and copying them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIRST = Path("notebooks", "00_start_here.ipynb")
 FILES = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
 SITE = Path("docs", "index.md")  # the first page of the site, whose pictures are not copied
 _PACKAGE = Path(__file__).parents[1]
-# A wheel has the files inside the package, a clone beside it.
+# In a wheel the files are inside the package; in a clone, next to it.
 _ROOTS = (_PACKAGE / "_course", _PACKAGE.parent)
 
 

@@ -1,4 +1,4 @@
-"""Discovery of cases and exercises: one in a file, each with a unique name."""
+"""Discovery of cases and exercises: one per file, each with a unique name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 def discover(package: ModuleType, base: type[T]) -> dict[str, T]:
     """One instance of each concrete subclass of `base` that a module of `package` defines, by name.
 
-    Raises DuplicateNameError for two classes of one name.
+    Raises DuplicateNameError if two classes have the same name.
     """
     found: dict[str, T] = {}
     for info in pkgutil.iter_modules(package.__path__):
@@ -35,7 +35,8 @@ def discover(package: ModuleType, base: type[T]) -> dict[str, T]:
 
 
 def named(found: dict[str, T], name: str, kind: str) -> T:
-    """The one of that name. Raises UnknownNameError, ArgumentError; kind: "case" or "exercise"."""
+    """The case or exercise with this name. Raises UnknownNameError, ArgumentError. kind: "case" or
+    "exercise", for messages."""
     if not isinstance(name, str):
         raise ArgumentError(
             f"the name of the {kind} comes first, as a str, "

@@ -1,12 +1,12 @@
 """MobileNet v1 with fixed random weights and batch norm statistics.
 
-The network is `relay.testing.mobilenet`. Its own initial values make every batch norm the identity
-and every output 0.001, which hides an error in folding. Here the statistics are random as well, and
-the weights of convolutions are scaled so that activations keep their magnitude (He et al.,
+The network is `relay.testing.mobilenet`. Its initial values make every batch norm the identity and
+every output 0.001, which would hide folding errors. Here the statistics are random, too, and the
+weights of convolutions are scaled so that activations keep their magnitude (He et al.,
 arXiv:1502.01852). The classifier's weights have variance 1 / inputs, so that logits differ by a few
 units: softmax neither selects one class nor makes all classes equal.
 
-Random numbers are uniform multiples of 2^-53 from MT19937. They are the same for every version of
+Random numbers are uniform multiples of 2^-53 from MT19937. They are equal for every version of
 NumPy and on every machine, unlike the normal distribution of `numpy.random.default_rng`.
 """
 
@@ -30,14 +30,15 @@ CLASSES = 1000
 
 
 class RandomStatistics(Initializer):
-    """Weights with variance 2 / inputs, of the classifier 1 / inputs; batch norms that shift and
+    """Weights with variance 2 / inputs (1 / inputs for the classifier); batch norms that shift and
     scale each channel."""
 
     def __call__(self, name: str, array: np.ndarray) -> None:
         if name.endswith("weight"):
             self.init_weight(name, array)
         elif name.endswith(("gamma", "var")):
-            array[...] = 1 + uniform(self.random, array.shape, sqrt(1 / 12))  # 0.5 to 1.5
+            # uniform from 0.5 to 1.5
+            array[...] = 1 + uniform(self.random, array.shape, sqrt(1 / 12))
         elif name.endswith(("beta", "mean", "bias")):
             array[...] = uniform(self.random, array.shape, 0.2)
         else:
@@ -57,7 +58,8 @@ def uniform(random: np.random.RandomState, shape: tuple[int, ...], deviation: fl
 def workload(
     image_size: int = 224, classes: int = CLASSES, seed: int = SEED
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """(typed module, parameters by name) for images (1, 3, image_size, image_size)."""
+    """The typed module and its parameters by name, for images of shape (1, 3, image_size,
+    image_size)."""
     net = mobilenet.mobile_net(classes, (1, 3, image_size, image_size))
     return create_workload(net, RandomStatistics(), seed)
 

@@ -1,4 +1,4 @@
-"""Requirements of some lessons beyond the package, and the messages if they are missing."""
+"""Requirements of some lessons beyond the package, and messages if they are missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEEDS: Mapping[str, Callable[[], str | None]] = MappingProxyType(
 
 
 def missing(need: str) -> str | None:
-    """Why one of NEEDS is not here, in words; None if it is. Raises UnknownNameError."""
+    """Why one of NEEDS is missing, in words; None if it is available. Raises UnknownNameError."""
     if need not in NEEDS:
         raise UnknownNameError(f"lessons do not know the need {need!r}; {nearest(need, NEEDS)}")
     found = NEEDS[need]()
@@ -39,7 +39,7 @@ def missing(need: str) -> str | None:
 
 
 def available(*needs: str) -> bool:
-    """Whether all of these NEEDS are here; prints why not. Raises UnknownNameError."""
+    """Whether all of these NEEDS are available; prints why not. Raises UnknownNameError."""
     found = [text for text in map(missing, needs) if text is not None]
     print(*found, sep="\n", end="\n" if found else "")
     return not found

@@ -13,12 +13,12 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 def write_pictures(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Write the modules that exercises start from as SVG, and return the files' paths.
+    """Write the initial modules of exercises as SVG, and return the files' paths.
 
-    names: of exercises; none for all. Exercises that start from no module have no picture.
+    names: names of exercises; none for all. Exercises without an initial module have no picture.
 
-    Raises UnknownNameError for a name that no exercise has, MissingDependencyError where nothing
-    can lay out graphs.
+    Raises UnknownNameError for an unknown exercise, and MissingDependencyError if no layout program
+    is installed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []

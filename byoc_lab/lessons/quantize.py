@@ -41,10 +41,10 @@ from byoc_lab.run.reference import evaluate
 def quantize(
     mod: IRModule, params: Mapping[str, Any] | None, samples: Sequence[np.ndarray]
 ) -> IRModule:
-    """`mod` with its nn.conv2d and nn.dense computed on int8.
+    """`mod` with nn.conv2d and nn.dense computed in int8.
 
-    params: parameters of @main by name. samples: arrays for the one remaining parameter, which
-        determine the range of every value.
+    params: parameters of @main by name. samples: arrays for the only remaining parameter, which
+    determine the range of every value.
 
     Only constant weights in the layouts OIHW and (units, columns) are quantized; everything else
     stays float32.
@@ -77,7 +77,7 @@ def calibrate(main: Function, samples: Sequence[np.ndarray]) -> dict[Expr, float
 
 
 def quantized_weight(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int8 weight, float32 scale of each output channel); the first axis is the channels."""
+    """The int8 weight and the float32 scale of each output channel; channels are the first axis."""
     rows = np.abs(weight.reshape(weight.shape[0], -1)).max(1)
     scale = (np.maximum(rows, 1e-8) / 127).astype(np.float32)
     across = scale.reshape(-1, *[1] * (weight.ndim - 1))
@@ -88,7 +88,7 @@ def quantized_weight(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Sums:
     """The result of a product of integers: expr is int32, and 1 represents scale[channel].
 
-    bias: real numbers that are not added yet. positive: whether a relu is not applied yet.
+    bias: real numbers that must still be added. positive: whether a relu must still be applied.
     """
 
     expr: Expr
@@ -113,13 +113,14 @@ ZERO = const(np.asarray(0, np.int32))
 
 
 class Quantizer:
-    """Rewrites one function. Each node becomes real (an expression), Narrow or Sums."""
+    """Rewrites one function. Each node becomes an expression of real numbers, a Narrow or a
+    Sums."""
 
     def __init__(self, main: Function, largest: Mapping[Expr, float]):
         self.main = main
         self.largest = largest
         self.made: dict[Expr, Expr | Narrow | Sums] = {}
-        self.narrowed: dict[Expr, Narrow] = {}  # by node, so that its users share one value
+        self.narrowed: dict[Expr, Narrow] = {}  # cached by node, so that users share one value
 
     def run(self) -> IRModule:
         for node in post_order(self.main.body):
@@ -203,7 +204,7 @@ def _is_plain(conv: Call) -> bool:
 
 
 def _bias(call: Call) -> np.ndarray | None:
-    """The numbers that a call adds to each channel, or None if it does anything else."""
+    """The numbers that a call adds to each channel; None if it is not such an addition."""
     result = call.checked_type
     if len(call.args) != 2 or not isinstance(call.args[1], Constant):
         return None

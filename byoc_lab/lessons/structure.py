@@ -1,4 +1,4 @@
-"""Checks of an answer by its structure, the linter and numbers: each gives a mistake, or None."""
+"""Checks of an answer by its structure, the linter and numbers: each returns a mistake or None."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RegionShape = tuple[str, tuple[str, ...]]
 Check = Callable[[], "Mistake | None"]
 
 TOLERANCE = 1e-6
-"""Relative; both sides are computed in float64, but passes fold constants in float32."""
+"""The relative tolerance; both sides are computed in float64, but passes fold in float32."""
 
 
 def first(checks: Iterable[Check]) -> Mistake | None:
@@ -36,7 +36,7 @@ def first(checks: Iterable[Check]) -> Mistake | None:
 def annotated(
     answer: Any, plain: IRModule, expected: Iterable[RegionShape], seed: int = 0
 ) -> Iterator[Check]:
-    """The checks of an annotated module, in order; each relies on those before it."""
+    """The checks of an annotated module, in order; each check relies on the earlier ones."""
     yield lambda: wrong_kind(answer)
     yield lambda: wrong_types(answer)
     yield lambda: wrong_network(answer, plain)
@@ -96,8 +96,8 @@ def lint_findings(answer: IRModule) -> Mistake | None:
 def wrong_regions(answer: IRModule, expected: Iterable[RegionShape]) -> Mistake | None:
     """PartitionGraph must cut out the expected regions, in any order.
 
-    Keys: "refused", "no-region", "compiler" (a region of a compiler that none is expected of),
-    "too-many", "too-few", "other-regions" (as many, with other operators).
+    Keys: "refused", "no-region", "compiler" (a region of an unexpected compiler), "too-many",
+    "too-few", "other-regions" (the right number, but with other operators).
     """
     try:
         partitioned = PartitionGraph()(infer_module(answer))
@@ -107,7 +107,7 @@ def wrong_regions(answer: IRModule, expected: Iterable[RegionShape]) -> Mistake 
 
 
 def other_regions(partitioned: IRModule, expected: Iterable[RegionShape]) -> Mistake | None:
-    """A partitioned module must have the expected regions. Keys: as `wrong_regions`."""
+    """A partitioned module must have the expected regions. Keys: as for `wrong_regions`."""
     found = regions_of(partitioned)
     wanted = sorted((compiler, tuple(operators)) for compiler, operators in expected)
     if found == wanted:
@@ -168,7 +168,7 @@ def differences(found: Any, wanted: Any, tolerance: float = TOLERANCE) -> str:
 
 
 def without_annotations(mod: IRModule) -> IRModule:
-    """The module without its begins and ends, typed again."""
+    """The module without its begin and end annotations, typed again."""
 
     def remove(pre: Expr, post: Expr) -> Expr:
         return post.args[0] if is_annotation(post) else post
@@ -180,13 +180,13 @@ def without_annotations(mod: IRModule) -> IRModule:
 
 
 def operators_of(function: Function) -> list[str]:
-    """The operators of a function's calls in the order of evaluation, without annotations."""
+    """The operators that a function calls, in evaluation order, without annotations."""
     calls = (n for n in post_order(function) if isinstance(n, Call) and not is_annotation(n))
     return [c.op.name for c in calls if isinstance(c.op, Op)]
 
 
 def with_times(operators: Counter[str]) -> str:
-    """Such as "exp, tanh (3 times)"."""
+    """A list in words, such as "exp, tanh (3 times)"."""
     times = sorted(operators.items())
     return ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in times)
 
@@ -213,7 +213,7 @@ def annotated_freely(
 
 
 def wrong_offload(answer: IRModule, offloaded: Iterable[str], regions: int) -> Mistake | None:
-    """The regions must have these operators together, in this number of regions.
+    """The regions together must contain exactly these operators, in this number of regions.
 
     Keys: "refused", "no-region", "unsupported-inside", "left-out", "too-many", "too-few".
     """

@@ -48,7 +48,8 @@ filter();
 
 
 class CaseTable(Sequence["Case"]):
-    """Cases in a table: a search box and stories that open in a notebook, columns as text."""
+    """Cases in a table: with a search box and expandable stories in a notebook, with columns as
+    text."""
 
     def __init__(self, cases: Sequence[Case]):
         self._cases = tuple(cases)
@@ -95,7 +96,7 @@ class CaseTable(Sequence["Case"]):
 
 
 def _row(case: Case) -> str:
-    """The columns of a case, and below them its story, as wide as the table."""
+    """The columns of a case, and below them its story in the full width of the table."""
     e = html.escape
     source = e(case.reference)
     if case.link:
@@ -110,5 +111,5 @@ def _row(case: Case) -> str:
 
 
 def _with_code(text: str) -> str:
-    """A text as HTML; what stands between two backticks is code."""
+    """A text as HTML, with the text between two backticks as code."""
     return re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))

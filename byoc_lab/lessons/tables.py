@@ -17,14 +17,15 @@ from byoc_lab.relay.ir.visit import post_order
 Composite = tuple[str, tuple[str, ...]]
 """The name of a composite function, and its operators in the order of evaluation."""
 Sample = tuple[IRModule, tuple[Composite, ...]]
-"""A module, and the composites that the right table makes of it."""
+"""A module, and the composites that the right table creates in it."""
 
 
 class TableExercise(Exercise):
-    """An exercise whose answer is a pattern table, or a function without parameters that makes it.
+    """An exercise whose answer is a pattern table, or a function without parameters that returns
+    it.
 
-    MergeComposite runs with the table on modules that differ from seed to seed; the composites that
-    it makes are compared. Keys of mistakes: "kind", "raised", "name", "missed", "too-much",
+    MergeComposite runs with the table on modules that depend on the seed; the resulting composites
+    are compared. Keys of mistakes: "kind", "raised", "name", "missed", "too-much",
     "other-operators", "network".
     """
 
@@ -33,13 +34,13 @@ class TableExercise(Exercise):
 
     @abstractmethod
     def samples(self, seed: int) -> Sequence[Sample]:
-        """The modules of a seed, each with the expected composites."""
+        """The modules in the variant of a seed, each with the expected composites."""
 
     def question(self, seed: int = 0) -> list[IRModule]:
         return [mod for mod, _ in self.samples(seed)]
 
     def table(self, answer: Any, seed_question: Sequence[IRModule]) -> Any:
-        """The table of an answer."""
+        """The pattern table of an answer."""
         return answer() if self.is_function(answer) else answer
 
     def varies(self, answer: Any) -> bool:

@@ -13,7 +13,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 def change_calls(mod: IRModule, change: Callable[[Call], Expr]) -> IRModule:
-    """The module with `change(call)` in the place of each call of @main, operands first."""
+    """The module with each call of @main replaced by `change(call)`, operands first."""
     out = mod.copy()
     out["main"] = rebuild(
         mod["main"], lambda pre, post: change(post) if isinstance(post, Call) else post
@@ -42,12 +42,12 @@ def numbers(random: Any, *shape: int) -> Expr:
 
 
 LIBRARY = "edu"
-"""The back end of exercises that need a small one: it computes `LIBRARY_OPERATORS` and no more."""
+"""A small back end for exercises: it computes only `LIBRARY_OPERATORS`."""
 LIBRARY_OPERATORS = ("nn.conv2d", "nn.relu", "tanh", "sigmoid", "add")
 
 
 def library() -> str:
-    """The name of that back end, which is registered on first use; it generates no code."""
+    """The name of the small back end, which is registered on first use; it generates no code."""
     if LIBRARY not in backends.names():
         backends.register(LIBRARY, supports=LIBRARY_OPERATORS)
     return LIBRARY

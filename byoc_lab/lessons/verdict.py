@@ -16,8 +16,8 @@ NOT_HERE = "cannot be judged here"
 class Mistake:
     """A mistake in an answer.
 
-    key: its kind, by which the hint is chosen. message: what was found and what was expected.
-    picture: the module that shows it, if any.
+    key: its kind, which selects the hint. message: what was found and what was expected. picture:
+    the module that shows it, if any.
     """
 
     key: str
@@ -30,8 +30,8 @@ class Verdict:
     """The result of a check: passed or not, and the message for the student.
 
     mistake: the kind of the mistake; empty if the answer passed. hints: three steps, the first for
-    this mistake. picture: the module that shows what is wrong, if any. judged: whether the answer
-    could be judged here.
+    this mistake. picture: the module that shows the mistake, if any. judged: whether the answer
+    could be judged on this machine.
     """
 
     passed: bool
@@ -62,7 +62,7 @@ class Verdict:
         return "passed" if self.passed else "not yet"
 
     def hint(self, step: int = 1) -> str:
-        """A hint, from 1 (where to look) to 3; empty if there is none."""
+        """The hint with this number, from 1 (where to look) to 3; empty if there is none."""
         return self.hints[step - 1] if 0 < step <= len(self.hints) else ""
 
     def to_html(self) -> str:

@@ -26,8 +26,8 @@ from byoc_lab.relay.ir.visit import post_order
 class Symptom:
     """The symptom of a case: what a user sees of the bug.
 
-    message: one sentence. module: the result that shows it, where a compiler gave one. error: what
-    today's compiler raises, where it does.
+    message: one sentence. module: the result that shows the bug, if a compiler produced one. error:
+    the error of today's compiler, if it raises one.
     """
 
     message: str
@@ -44,7 +44,7 @@ class ExpectedDiagnosis:
     """The diagnosis that a tool must give for a case.
 
     tool: "lint", "explain" or "decode". causes: the codes of the rules, the causes of the calls, or
-    the names of the messages. text: all of it, for people.
+    the names of the messages. text: the whole diagnosis, for people.
     """
 
     tool: str
@@ -65,23 +65,23 @@ class Case(ABC):
     """
 
     kind: ClassVar[str]
-    """"live": the trouble is reproduced here; "dump": it is shown by a recorded text."""
+    """"live": the bug is reproduced here; "dump": a recorded text shows it."""
     name: ClassVar[str]
-    """Words of lower case joined by hyphens; unique."""
+    """Lower-case words joined by hyphens; unique."""
     title: ClassVar[str]
     """One line for lists of cases."""
     reference: ClassVar[str]
     """The public discussion: where, its title, when."""
     link: ClassVar[str] = ""
-    """The address of the discussion, where it is known."""
+    """The address of the discussion, if known."""
     era: ClassVar[str]
-    """The versions that have the trouble, or the `era` under which it is reproduced here."""
+    """The versions with the bug, or the `era` under which it is reproduced here."""
     fix: ClassVar[str]
     """What to do, in one sentence."""
     cause: ClassVar[str]
-    """The code, cause or name with which `diagnosis()` states the right cause."""
+    """The code, cause or name of the right cause in `diagnosis()`."""
     pipeline: ClassVar[tuple[str, ...]] = ("PartitionGraph",)
-    """The names of the passes that show the trouble in an annotated module."""
+    """The names of the passes that show the bug in an annotated module."""
 
     @abstractmethod
     def shown(self) -> Symptom:
@@ -127,7 +127,7 @@ class LiveCase(Case):
 
     kind = "live"
     codes: ClassVar[tuple[str, ...]] = ()
-    """The codes of the lint rules that report `module()`; empty where no rule can know."""
+    """The codes of the lint rules that report `module()`; empty if no rule can detect the bug."""
 
     @abstractmethod
     def plain(self) -> IRModule:
@@ -135,7 +135,7 @@ class LiveCase(Case):
 
     @abstractmethod
     def module(self) -> IRModule:
-        """The network with the bug, typed and annotated as its author annotated it."""
+        """The typed network with the bug, annotated as by its author."""
 
     @abstractmethod
     def symptom(self, mod: IRModule) -> Symptom | None:
@@ -155,25 +155,26 @@ class LiveCase(Case):
 
 
 class DumpCase(Case):
-    """Base class of cases that are shown by a recorded text: no version that runs here has them.
+    """Base class of cases that a recorded text shows, because no version that runs here has the
+    bug.
 
-    The recorded text is written for the case, in the form that the compiler of that time gave; it
-    is no quotation of the discussion.
+    The recorded text is written for the case in the format of the compiler of that time; it is not
+    a quotation of the discussion.
     """
 
     kind = "dump"
     recorded: ClassVar[str]
-    """The module that came out of the pass of that time, or the message that it stopped with."""
+    """The result of the pass of that time, or its error message."""
 
     @abstractmethod
     def today(self) -> str:
-        """The outcome of the same program now: one sentence, after running it."""
+        """The outcome of the same program today: one sentence, after running it."""
 
 
 def lint_says(
     mod: IRModule, pipeline: Sequence[Pass] | None = None, backend: str | None = None
 ) -> ExpectedDiagnosis:
-    """The diagnosis of `lint` for a module, and for the passes that are to run on it."""
+    """The diagnosis of `lint` for a module and the passes that will run on it."""
     found = lint(mod, pipeline, backend)
     return ExpectedDiagnosis("lint", tuple(sorted({f.code for f in found})), str(found))
 
@@ -207,11 +208,11 @@ class PipelineCase(LiveCase):
 
     @abstractmethod
     def passes(self) -> list[Pass]:
-        """The passes of the author, up to the annotation."""
+        """The passes that the author ran, up to the annotation."""
 
     @abstractmethod
     def right_passes(self) -> list[Pass]:
-        """The passes that the author meant, up to the annotation."""
+        """The correct passes, up to the annotation."""
 
     def module(self) -> IRModule:
         return run_passes(self.plain(), self.passes(), self.level)
@@ -225,7 +226,7 @@ class PipelineCase(LiveCase):
 
 
 def run_passes(mod: IRModule, passes: Sequence[Pass], level: int = 3) -> IRModule:
-    """The module after these passes and InferType."""
+    """The module after the given passes and InferType."""
     with PassContext(opt_level=level):
         return Sequential([*passes, InferType()])(mod)
 
@@ -236,6 +237,6 @@ def regions_of(mod: IRModule) -> list[Function]:
 
 
 def operators_in(func: Function) -> list[str]:
-    """The names of the operators that a function calls, including those of its composites."""
+    """The names of the operators that a function calls, including calls in its composites."""
     calls = (n for n in post_order(func) if isinstance(n, Call))
     return [c.op.name for c in calls if isinstance(c.op, Op)]

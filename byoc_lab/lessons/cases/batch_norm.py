@@ -22,18 +22,18 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 WANTED = frozenset({"nn.conv2d", "nn.batch_norm", "add", "nn.relu"})
-"""The operators of a region whose batch norm is whole, or folded into the convolution."""
+"""The operators of a region whose batch norm is kept, or folded into the convolution."""
 
 
 class BatchNorm(LiveCase):
-    """SimplifyInference runs after the annotation, and takes a batch norm apart inside its region.
+    """SimplifyInference runs after the annotation, and decomposes a batch norm inside its region.
 
-    The author wants conv2d, batch norm and relu in one region. SimplifyInference, which every
-    build runs, replaces the batch norm by a dozen operators on its statistics. Their constants
-    have no begin, so that PartitionGraph refuses the module; the one of January 2020 gives the
-    back end a region full of sqrt, divide and expand_dims. FoldConstant and FoldScaleAxis can no
-    longer help: they do not look into a region. The fix is the order: decompose and fold first,
-    annotate then. What is left to annotate is conv2d, add and relu.
+    The author wants conv2d, batch norm and relu in one region. SimplifyInference, which every build
+    runs, replaces the batch norm by a dozen operators on its statistics. Their constants have no
+    begin, so PartitionGraph refuses the module. PartitionGraph of January 2020 gives the back end a
+    region full of sqrt, divide and expand_dims. FoldConstant and FoldScaleAxis cannot help any
+    more, because they do not look into a region. The fix is the order: first decompose and fold,
+    then annotate. Only conv2d, add and relu are then left to annotate.
     """
 
     name = "batch-norm"
@@ -77,7 +77,7 @@ class BatchNorm(LiveCase):
 
 
 def _refusal(mod: IRModule) -> PartitionError | None:
-    """The error that today's PartitionGraph raises for the module; None if it raises none."""
+    """The error of today's PartitionGraph for the module; None if it succeeds."""
     try:
         PartitionGraph()(mod)
     except PartitionError as error:
@@ -90,7 +90,7 @@ def _annotation() -> list[Pass]:
 
 
 def _run(passes: list[Pass]) -> IRModule:
-    """The network of the case, with its weights as constants, after these passes."""
+    """The network of the case, with its weights as constants, after the given passes."""
     mod = network(blocks=1, size=16)
     random = np.random.RandomState(0)
     weights = {

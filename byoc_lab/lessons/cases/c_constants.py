@@ -1,4 +1,4 @@
-"""The case of the constants that become C text."""
+"""The case of constants that are written as C text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class CConstants(LiveCase):
-    """The weights of a network are written into C source, and the compiler does not come to an end.
+    """The weights of a network are written into C source, and compilation never finishes.
 
     A code generator that writes C gets the weights as constants inside its function, and writes
-    them down number by number. For MobileNet that took more than 5 GB and did not finish in a
-    reasonable time, so that the test of it was disabled. Later PartitionGraph got
-    `bind_constants=False`, which keeps the constants in @main and passes them as arguments, so that
-    the folding of batch norms still works. The C back end here declares its weights as `extern`,
-    and links their bytes.
+    every number as text. For MobileNet, compilation took more than 5 GB and did not finish in a
+    reasonable time, so its test was disabled. Later, PartitionGraph got the option
+    `bind_constants=False`. It keeps the constants in @main and passes them as arguments, so batch
+    norms can still be folded. The C back end here declares its weights as `extern` and links their
+    bytes.
     """
 
     name = "c-constants"
@@ -57,7 +57,8 @@ class CConstants(LiveCase):
 
 
 def as_c(array: np.ndarray) -> str:
-    """An array as C text, number by number, as code generators of that time wrote it."""
+    """An array as C text, one number after the other, as written by code generators of that
+    time."""
     values = ", ".join(f"{x:.9g}f" for x in array.reshape(-1))
     return f"static const float weight[{array.size}] = {{{values}}};"
 

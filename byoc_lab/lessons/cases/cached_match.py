@@ -1,4 +1,4 @@
-"""The case of the match that MergeComposite took from its cache."""
+"""The case of a cached match that MergeComposite reused."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class CachedMatch(DumpCase):
     """MergeComposite takes a network for its pattern, and an operator of the network is lost.
 
     The pattern is `mul(relu, clip(relu))`, the network `mul(relu, clip(add(relu, x)))`. The matcher
-    of April 2020 met relu a second time in the pattern, as the argument of clip, and used the match
-    that it had cached for relu, without a look at what the clip of the network has there: an add.
-    The composite function has no add, and the numbers are wrong. The matcher of patterns that
-    replaced it in May 2020 compares both.
+    of April 2020 met relu a second time in the pattern, as the argument of clip. It reused the
+    cached match of relu without checking the argument of clip in the network, which is an add. The
+    composite function lacks the add, and the numbers are wrong. The pattern matcher that replaced
+    it in May 2020 checks both.
     """
 
     name = "cached-match"
@@ -50,7 +50,7 @@ def @main(%x: Tensor[(4), float32]) {
 """
 
     def program(self) -> IRModule:
-        """The module that the pass got."""
+        """The input module of the pass."""
         x = relay.var("x", shape=(4,))
         positive = relay.nn.relu(x)
         return typed(relay.multiply(positive, relay.clip(relay.add(positive, x), 0.0, 6.0)))

@@ -1,4 +1,4 @@
-"""The case of the composite whose name has no dot."""
+"""The case of a composite whose name has no dot."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 class CompositeWithoutDot(PipelineCase):
-    """A composite function is made and then left to the host, because its name has no dot.
+    """A composite function is created but stays on the host, because its name has no dot.
 
-    AnnotateTarget offloads a composite function to the back end whose name stands before the first
-    dot of the composite's name: "{compiler}.{composite_name}" is the convention of the change that
-    brought composites to AnnotateTarget. A name like "dnnl_conv2d_relu" has no dot, belongs to
-    nobody, and no message says so. The fix is the name.
+    AnnotateTarget offloads a composite function to the back end named before the first dot of the
+    composite's name: the convention is "{compiler}.{composite_name}". A name like
+    "dnnl_conv2d_relu" has no dot, so it belongs to no back end, and no message reports it. The fix
+    is the name.
     """
 
     name = "composite-without-dot"
-    title = "A composite is made and never offloaded"
+    title = "A composite is created but never offloaded"
     reference = (
         'apache/tvm pull request 5261, "[RELAY][BYOC] Add support for composite functions in '
         'BYOC", April 2020'
     )
     link = "https://github.com/apache/tvm/pull/5261"
     era = "0.7 to 0.19"
-    fix = 'Name the pattern "<back end>.<what it computes>".'
+    fix = 'Name the pattern "<back end>.<kernel>".'
     cause = "BYL018"
 
     def plain(self) -> IRModule:

@@ -1,4 +1,4 @@
-"""The case of the constant without a begin."""
+"""The case of a constant without a begin."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 class ConstantWithoutBegin(LiveCase):
     """A constant inside a region has no begin, and PartitionGraph stops.
 
-    A proposed change left constants without annotation, so that they stay with the operator that
-    uses them. A reviewer asked how the passes behind would then know the inputs of a region, and
-    the change was not merged: PartitionGraph takes a constant without a begin for a value that is
-    in no region. It moves constants into the function by itself (`bind_constants=True`). The fix is
-    a begin on constants too.
+    A proposed change left constants unannotated, so that they stay with the operator that uses
+    them. A reviewer asked how later passes would then find the inputs of a region, and the change
+    was not merged: PartitionGraph treats a constant without a begin as a value outside all regions.
+    PartitionGraph itself moves constants into the function (`bind_constants=True`). The fix is a
+    begin on constants, too.
     """
 
     name = "constant-without-begin"

@@ -1,4 +1,4 @@
-"""The case of the value that leaves a region several times."""
+"""The case of a value that leaves a region several times."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class DuplicateOutputs(DumpCase):
     """A region returns the same value three times, because three operators outside use it.
 
     PartitionGraph of April 2020 made one output of a region for each compiler_end. AnnotateTarget
-    puts an end for each user of a value, so that a value with three users left the region three
-    times: the back end computes or copies it three times, and a runtime that expects one buffer
-    for each value fails. Since the change ends of one value are one output.
+    inserts an end for each user of a value, so a value with three users left the region three
+    times. The back end then computes or copies it three times, and a runtime that expects one
+    buffer per value fails. Since the change, all ends of one value form one output.
     """
 
     name = "duplicate-outputs"
@@ -53,7 +53,7 @@ def @region_0(%i0: {T}, Compiler="mychip", global_symbol="region_0", Primitive=1
 """
 
     def program(self) -> IRModule:
-        """The annotated module that the pass got: abs in a region, three users outside."""
+        """The annotated input module of the pass: abs in a region, three users outside."""
         value = relay.abs(compiler_begin(relay.var("x", shape=(10, 10)), "mychip"))
         users = (relay.nn.relu, relay.tanh, relay.log)
         return typed(relay.Tuple([user(compiler_end(value, "mychip")) for user in users]))

@@ -1,4 +1,4 @@
-"""The case of the empty tuple that gets an end."""
+"""The case of an empty tuple that gets an end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ class EmptyTuple(DumpCase):
     """AnnotateTarget puts an end on an empty tuple, and there is no begin for it.
 
     AnnotateTarget annotates a tuple by its fields: begins on them and an end on the tuple. An empty
-    tuple has no fields, so that there was an end without a begin, which closes a region that does
-    not exist. For calls without arguments there was a check already; the change added one for empty
-    tuples.
+    tuple has no fields, so it got an end without a begin, which closes a region that does not
+    exist. Calls without arguments were already checked; the change added a check for empty tuples.
     """
 
     name = "empty-tuple"

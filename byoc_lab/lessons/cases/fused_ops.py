@@ -1,4 +1,4 @@
-"""The case of the operators that a library fuses and a partition keeps apart."""
+"""The case of operators that a library fuses but a partition separates."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NAME = "dnnl"
 class FusedOps(LiveCase):
     """conv2d, bias and relu reach the library one by one, although it has one kernel for them.
 
-    oneDNN computes the bias and the activation inside the convolution. Annotated operator by
-    operator, each becomes a region and a kernel call of its own, and the result goes through
-    memory in between: right, but slow. The thread's answer was a codegen that recognises the
-    sequence by itself. The fix that came of it is a table of patterns: MergeComposite puts what
-    matches into a composite function, and the codegen looks only at its name.
+    oneDNN computes the bias and the activation inside the convolution. Annotated one by one, each
+    operator becomes a separate region and kernel call, and results pass through memory in between:
+    correct, but slow. The thread proposed a codegen that recognises the sequence. The later fix is
+    a pattern table: MergeComposite puts each match into a composite function, and the codegen only
+    checks the function's name.
     """
 
     name = "fused-ops"
@@ -59,7 +59,7 @@ class FusedOps(LiveCase):
 
 
 def network(size: int = 16) -> IRModule:
-    """A conv2d with constant weights, the bias that is added to it, and relu."""
+    """A conv2d with constant weights, an added bias, and relu."""
     random = np.random.RandomState(0)
     weight = relay.const(random.uniform(-1, 1, (8, 3, 3, 3)).astype("float32"))
     bias = relay.const(random.uniform(-1, 1, (8, 1, 1)).astype("float32"))

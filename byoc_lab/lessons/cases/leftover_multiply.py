@@ -1,4 +1,4 @@
-"""The case of the multiply that FoldScaleAxis leaves on a weight."""
+"""The case of a multiply that FoldScaleAxis leaves on a weight."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from byoc_lab.relay.ir.module import IRModule
 class LeftoverMultiply(PipelineCase):
     """The weight of a convolution is multiplied by the scale of a batch norm in every run.
 
-    The author expected conv2d, add and relu after the folding, and found more. The pass moves the
-    scale of a batch norm to the weight, and writes the product down; only FoldConstant computes it.
-    FoldScaleAxis of 0.16 ends with FoldConstant. Its parts, BackwardFoldScaleAxis and
-    ForwardFoldScaleAxis, do not, and the multiply stays in the region. It stays as well where the
-    weight is a parameter of @main: bind the parameters first.
+    The author expected only conv2d, add and relu after the folding. The pass moves the scale of a
+    batch norm to the weight as a multiply; only FoldConstant computes the product. FoldScaleAxis of
+    0.16 ends with FoldConstant. Its parts, BackwardFoldScaleAxis and ForwardFoldScaleAxis, do not,
+    so the multiply stays in the region. It also stays if the weight is a parameter of @main: bind
+    the parameters first.
     """
 
     name = "leftover-multiply"

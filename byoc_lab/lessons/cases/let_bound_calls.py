@@ -1,4 +1,4 @@
-"""The case of the calls bound by `let` whose partition has free variables."""
+"""The case of calls bound by `let` whose partition has free variables."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ TAG = {"match_key": "my_library"}
 
 
 class LetBoundCalls(LiveCase):
-    """Two tagged calls, bound by `let`, become two regions that TVM's AnnotateTarget leaves open.
+    """Two tagged calls, bound by `let`, become two regions; TVM's AnnotateTarget adds a begin too
+    many.
 
-    The author matches calls by an attribute, wraps them in composite functions and annotates
-    these. For the value of a `let`, TVM's AnnotateTarget puts a begin around the end of the region:
-    that begin has no end, so its region is never cut out, and the variable that PartitionGraph made
-    for its input stays free. The fix is an annotation without that begin, which is what
-    AnnotateTarget does here unless the behaviour of TVM 0.16 is asked for.
+    The author matches calls by an attribute, wraps them in composite functions and annotates these.
+    For the value of a `let`, TVM's AnnotateTarget puts a begin around the end of the region. That
+    begin has no end, so its region is never cut out, and the variable that PartitionGraph created
+    for its input stays free. The fix is an annotation without that begin. AnnotateTarget of
+    byoc_lab omits it, unless the behaviour of TVM 0.16 is requested.
     """
 
     name = "let-bound-calls"
@@ -34,7 +35,7 @@ class LetBoundCalls(LiveCase):
     reference = 'TVM forum, "Confusing Behavior with Graph Partitioning", January 2021'
     link = "https://discuss.tvm.apache.org"
     era = '0.16 (`era="0.16"`)'
-    fix = "Annotate without a begin around the value of a let, or run ToGraphNormalForm first."
+    fix = "Annotate the value of a let without a begin around it, or run ToGraphNormalForm first."
     cause = "BYL004"
     codes = ("BYL004",)
 

@@ -1,4 +1,4 @@
-"""The case of the pattern without the bias that the code generator needs."""
+"""The case of a pattern without the bias that the code generator needs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from byoc_lab.relay.patterns import is_op, wildcard
 class MandatoryBias(PipelineCase):
     """The pattern matches a convolution without bias, and the code generator needs one.
 
-    The pattern of a back end had an optional bias; what comes after it expected a bias always, and
-    failed. Until it could do without, the pattern was changed to demand the bias, and convolutions
-    without one went to the host. From then on the question is the other one: why is this
-    convolution not offloaded? The table says: the pattern stops one operator short.
+    The pattern of a back end had an optional bias, but its code generator always expected a bias,
+    and failed. As a temporary fix the pattern required the bias, and convolutions without a bias
+    stayed on the host. The question then became: why is this convolution not offloaded? The
+    diagnosis of the table: the pattern needs one operator more.
     """
 
     name = "mandatory-bias"
-    title = "A pattern demands a bias, and convolutions without one stay on the host"
+    title = "A pattern requires a bias, and convolutions without one stay on the host"
     reference = (
         'apache/tvm pull request 9244, "[microNPU] Enforce bias when pattern matching '
         'conv2d", October 2021'

@@ -1,4 +1,4 @@
-"""The case of the regions that are merged around an if."""
+"""The case of regions that are merged around an if."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 
 
 class MergeAroundIf(LiveCase):
-    """Two regions are merged although a value goes from one to the other through an `if`.
+    """Two regions are merged although a path leads from one to the other through an `if`.
 
-    MergeCompilerRegions must not join two regions if a value leaves the first, is used outside and
-    comes back to the second: the joined region would need its own result. It sees ways that go
-    through annotated code. The change made it see those that go through an `if`, too. Code without
-    annotations it does not see to this day: PartitionGraph of TVM then recurses without end, and
-    the one here raises an error that names the way. The fix is a `default` region around what the
-    host computes.
+    MergeCompilerRegions must not merge two regions if a value leaves the first, is used outside and
+    its result enters the second: the merged region would need its own result. The pass detects
+    paths through annotated code. The change made it also detect paths through an `if`. It still
+    ignores unannotated code: TVM's PartitionGraph then recurses endlessly; byoc_lab's raises an
+    error that names the path. The fix is a `default` region around the host's operators.
     """
 
     name = "merge-around-if"
-    title = "Regions are merged around an if, and need their own result"
+    title = "Regions are merged around an if, and then need their own result"
     reference = (
         'apache/tvm pull request 15211, "[RELAY] Fix bug in MergeCompilerRegions pass", July 2023'
     )
     link = "https://github.com/apache/tvm/pull/15211"
     era = "until 0.13; unannotated code between regions in all"
-    fix = 'Annotate what the host computes between two regions for "default".'
+    fix = 'Annotate the host operators between two regions with "default".'
     cause = "BYL013"
     pipeline = ("MergeCompilerRegions", "PartitionGraph")
     codes = ("BYL013",)
@@ -54,7 +53,7 @@ class MergeAroundIf(LiveCase):
 
 
 def _network(target: str | None, between: str | None) -> Expr:
-    """relu, an `if` with floor of its result in one branch, and the sum of relu and `if`.
+    """relu, an `if` that applies floor to it in one branch, and the sum of both.
 
     `target` computes relu and the sum; `between` computes floor.
     """

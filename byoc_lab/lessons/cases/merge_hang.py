@@ -1,4 +1,4 @@
-"""The case of the MergeCompilerRegions that does not come to an end."""
+"""The case of MergeCompilerRegions that does not finish."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LAYERS = 40
 class MergeHang(DumpCase):
     """MergeCompilerRegions runs for hours on a network in which every layer uses all earlier ones.
 
-    For each region the pass keeps the regions that it must not be merged with, and hands them on to
-    the regions behind. In April 2020 it kept them in a list. In DenseNet, where every layer takes
-    the results of all earlier ones, a region comes into the list once for each way through the
-    network, and the number of ways doubles with each layer. The change made the list a set.
+    For each region, the pass records the regions that it must not be merged with, and passes them
+    on to later regions. In April 2020 it recorded them in a list. In DenseNet, every layer takes
+    the results of all earlier layers. So a region enters the list once for each path through the
+    network, and the number of paths doubles with each layer. The change replaced the list by a set.
     """
 
     name = "merge-hang"
-    title = "MergeCompilerRegions does not come to an end on DenseNet"
+    title = "MergeCompilerRegions does not finish on DenseNet"
     reference = (
         'apache/tvm pull request 5227, "[RELAY][FIX] Fix hang in MergeCompilerRegions", April 2020'
     )

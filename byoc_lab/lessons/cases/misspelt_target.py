@@ -1,4 +1,4 @@
-"""The case of the target that is misspelt."""
+"""The case of a misspelt target."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class MisspeltTarget(PipelineCase):
-    """AnnotateTarget is told a name that nobody has, and leaves everything to the host.
+    """AnnotateTarget gets a name that no back end has, and leaves everything to the host.
 
-    AnnotateTarget asks each operator for its attribute "target.<name>". For a name that does not
-    exist no operator has one. Every pass succeeds, the module runs, and nothing is offloaded. The
+    AnnotateTarget asks each operator for its attribute "target.<name>". For an unknown name, no
+    operator has this attribute. Every pass succeeds, the module runs, and nothing is offloaded. The
     fix is the name; `lint` of the pipeline proposes the nearest one.
     """
 

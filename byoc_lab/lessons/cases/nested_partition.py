@@ -1,4 +1,4 @@
-"""The case of the nested partition: a region without a begin on what it takes from the last one."""
+"""The case of a nested partition: a region without a begin on the value from the region before."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHANNELS = 16
 class NestedPartition(LiveCase):
     """A chain of conv2d, batch norm and relu blocks, annotated by hand with one begin too few.
 
-    The author's annotator walks back from each relu, puts a begin on what enters the block, and an
-    end on the relu. Its first version puts begins on variables only, and so forgets the value that
-    comes from the block before: it has left its region through an end, but enters the next one
+    The author's annotator walks back from each relu, and puts begins on the inputs of the block and
+    an end on the relu. Its first version puts begins only on variables, and so misses the result of
+    the block before: this value leaves its region through an end, but enters the next region
     without a begin. PartitionGraph of January 2020 nests the first region inside the second;
-    today's is left with free variables. The fix is a begin on everything that enters a conv2d.
+    today's PartitionGraph ends with free variables. The fix is a begin on every input of a conv2d.
     """
 
     name = "nested-partition"
@@ -60,7 +60,7 @@ class NestedPartition(LiveCase):
 
 
 def _refusal(mod: IRModule) -> FreeVariableError | None:
-    """The error that today's PartitionGraph raises for the module; None if it raises none."""
+    """The error of today's PartitionGraph for the module; None if it succeeds."""
     try:
         PartitionGraph()(mod)
     except FreeVariableError as error:
@@ -86,8 +86,8 @@ def _block(prefix: str, data: Expr) -> Expr:
 def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "dnnl") -> IRModule:
     """`mod` with every block between begins and an end.
 
-    begins_on_conv_data=False puts begins on variables only, and so forgets a conv2d's data where
-    that is the result of the block before.
+    begins_on_conv_data=False puts begins only on variables, and so misses a conv2d's data if that
+    is the result of the block before.
     """
     out = mod.copy()
     annotator = _ConvBatchNormRelu(compiler, begins_on_conv_data)

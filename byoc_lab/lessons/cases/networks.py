@@ -14,7 +14,7 @@ SIZE = 16
 
 
 def image(channels: int = CHANNELS) -> Expr:
-    """The variable %data of shape (1, channels, SIZE, SIZE)."""
+    """The variable %data with shape (1, channels, SIZE, SIZE)."""
     return relay.var("data", shape=(1, channels, SIZE, SIZE))
 
 
@@ -41,5 +41,5 @@ def batch_norm(data: Expr) -> Expr:
 
 
 def typed(body: Expr) -> IRModule:
-    """A typed module of one function, whose parameters are the free variables of `body`."""
+    """A typed module with one function, whose parameters are the free variables of `body`."""
     return InferType()(IRModule.from_expr(body))

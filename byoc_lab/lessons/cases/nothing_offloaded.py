@@ -1,4 +1,4 @@
-"""The case of the test that passes although nothing is offloaded."""
+"""The case of a test that passes although nothing is offloaded."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from byoc_lab.relay.patterns import is_op, wildcard
 class NothingOffloaded(PipelineCase):
     """The numbers are right, the test passes, and the back end computed nothing.
 
-    A reviewer of new patterns noticed that the tests compare numbers only, and would pass if none
-    of the patterns matched: what is not offloaded runs on the host, with the same result. Here the
-    convolution has groups, which the predicate of the author's back end refuses. The fix is a test
-    that asks for the offload: the composites by name, or `program.assert_offloaded()`, which counts
-    the runs of the compiled code.
+    A reviewer of new patterns noticed that the tests only compare numbers, and would pass if none
+    of the patterns matched: calls that are not offloaded run on the host, with the same result.
+    Here the convolution has groups, which the predicate of the author's back end refuses. The fix
+    is a test that checks the offload: the composites by name, or `program.assert_offloaded()`,
+    which counts the runs of the compiled code.
     """
 
     name = "nothing-offloaded"

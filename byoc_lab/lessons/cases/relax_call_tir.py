@@ -7,7 +7,7 @@ import sys
 from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
-SECONDS = 120.0  # processor time, of the installed TVM
+SECONDS = 120.0  # seconds of processor time, for the installed TVM
 SCRIPT = """
 import tvm
 from tvm import relax, topi
@@ -37,10 +37,10 @@ print(tvm.__version__)
 class RelaxCallTir(DumpCase):
     """MergeCompositeFunctions of Relax crashes on a module that calls a kernel with `R.call_tir`.
 
-    The pass joins composite functions of one back end, as MergeCompilerRegions does in Relay. It
-    looked up the group of each argument of a call, also of the name of the kernel that `R.call_tir`
-    has as its first argument. That has no group, and the process died with a segmentation fault,
-    without a word about the cause. Lowering the rest of the module after MergeCompositeFunctions
+    The pass merges composite functions of one back end, as MergeCompilerRegions does in Relay. It
+    looked up the group of each argument of a call, including the kernel name that `R.call_tir` has
+    as its first argument. The name has no group, and the process ended with a segmentation fault,
+    without a message about the cause. Lowering the rest of the module after MergeCompositeFunctions
     avoids it.
     """
 

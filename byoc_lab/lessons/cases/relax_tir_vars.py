@@ -7,7 +7,7 @@ import sys
 from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
-SECONDS = 120.0  # processor time, of the installed TVM
+SECONDS = 120.0  # seconds of processor time, for the installed TVM
 SCRIPT = """
 import inspect, tvm
 from tvm import relax
@@ -20,9 +20,9 @@ class RelaxTirVars(DumpCase):
     """A script passes symbolic sizes to `R.call_tir` as `tir_vars`, and today's TVM refuses it.
 
     A kernel for tensors of unknown size can have parameters that no tensor shape determines.
-    `call_tir` took them in an argument of its own, `tir_vars`, beside the tensors. Passes that
-    count the parameters of a kernel went wrong with it, and values can be arguments like tensors
-    today. `call_tir` of apache-tvm 0.27 has no such argument: what was in it belongs into `args`.
+    `call_tir` took them in a separate argument, `tir_vars`. Passes that count the parameters of a
+    kernel then went wrong, and today values can be arguments like tensors. `call_tir` of apache-tvm
+    0.27 has no such argument: pass these values in `args`.
     """
 
     name = "relax-tir-vars"

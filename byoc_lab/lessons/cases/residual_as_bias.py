@@ -1,4 +1,4 @@
-"""The case of the residual that is taken for a bias."""
+"""The case of a residual that is matched as a bias."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from byoc_lab.relay.patterns import is_op, wildcard
 class ResidualAsBias(PipelineCase):
     """The sum of two branches is matched by the pattern for conv2d and bias.
 
-    `add(conv, wildcard())` was meant for a bias, one number for each channel. It matches the
-    residual of a network as well, a tensor as large as the result. A code generator that reads one
-    number for each channel computes something else. The change added checks to the patterns of
-    bias and of sum, so that each gets what it was written for.
+    `add(conv, wildcard())` was meant for a bias, with one number per channel. It also matches the
+    residual of a network, a tensor of the result's size. A code generator that reads one number per
+    channel then computes wrong results. The change added checks to the patterns for bias and for
+    sum, so that each matches only its own case.
     """
 
     name = "residual-as-bias"
@@ -32,7 +32,7 @@ class ResidualAsBias(PipelineCase):
     reference = 'apache/tvm pull request 12314, "[BYOC-DNNL] Bug Fix", August 2022'
     link = "https://github.com/apache/tvm/pull/12314"
     era = "until 0.9"
-    fix = "Ask for one number for each channel in the check of the bias pattern."
+    fix = "Require one number per channel in the check of the bias pattern."
     cause = "BYL032"
     codes = ("BYL032",)
 
@@ -60,7 +60,7 @@ class ResidualAsBias(PipelineCase):
 
 
 def is_bias(match: Call) -> bool:
-    """Whether one operand of the add has one number for each channel."""
+    """Whether one operand of the add has one number per channel."""
     shapes = [arg.checked_type.concrete_shape for arg in match.args]
     return any(shape in ((CHANNELS, 1, 1), (1, CHANNELS, 1, 1)) for shape in shapes)
 

@@ -1,4 +1,4 @@
-"""The case of the check that expects the operands of an add in one order."""
+"""The case of a check that expects the operands of an add in one order."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from byoc_lab.relay.patterns import is_op, wildcard
 class ReversedAdd(PipelineCase):
     """The pattern matches `add(bias, conv)` as well, and the check of the pattern looks at args[1].
 
-    An add is commutative, and the matcher of patterns knows it: `is_op("add")(conv, bias)` matches
-    both orders. The match that a check or a code generator gets is the module's own call, in the
-    order in which it was written. A check that takes args[1] for the bias then looks at the
-    convolution, and refuses. The fix is to look for the operand by what it is.
+    An add is commutative, so in the pattern matcher `is_op("add")(conv, bias)` matches both orders.
+    A check or code generator gets the call of the module, with its operands in the order of the
+    module. A check that takes args[1] as the bias then sees the convolution, and refuses. The fix
+    is to identify the operand by its kind.
     """
 
     name = "reversed-add"
     title = "A check that expects the bias second refuses a bias that comes first"
     reference = "TVM 0.16, src/relay/ir/dataflow_matcher.cc (commutative operators), 2024"
     era = "0.7 to 0.19"
-    fix = "Find the operand by what it is (a constant, a call of conv2d), not by its position."
+    fix = "Identify the operand by its kind (a constant, a call of conv2d), not by its position."
     cause = "refused"
 
     def plain(self) -> IRModule:
@@ -60,12 +60,12 @@ class ReversedAdd(PipelineCase):
 
 
 def second_is_constant(match: Call) -> bool:
-    """The check of the author."""
+    """The author's check: operand 1 is a constant."""
     return isinstance(match.args[1], Constant)
 
 
 def one_is_constant(match: Call) -> bool:
-    """The check that does not depend on the order."""
+    """A check that does not depend on the order."""
     return any(isinstance(arg, Constant) for arg in match.args)
 
 

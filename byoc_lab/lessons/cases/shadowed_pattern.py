@@ -1,4 +1,4 @@
-"""The case of the pattern that a shorter one hides."""
+"""The case of a pattern that a shorter pattern hides."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 class ShadowedPattern(PipelineCase):
-    """The fused pattern never matches, because a shorter one stands before it in the table.
+    """The fused pattern never matches, because a shorter pattern precedes it in the table.
 
-    MergeComposite tries the entries of a table in order. What the first entry matched is inside a
-    composite function, where later entries do not look. With conv2d before conv2d_relu, every
-    convolution is offloaded alone, and relu runs by itself. The fix is the order of the table: the
-    longer pattern first.
+    MergeComposite tries the entries of a table in order. Calls that the first entry matched are
+    inside a composite function, which later entries do not search. With conv2d before conv2d_relu,
+    every convolution is offloaded alone, and relu runs separately. The fix is the order of the
+    table: the longer pattern first.
     """
 
     name = "shadowed-pattern"

@@ -1,4 +1,4 @@
-"""The case of the pipeline that simplifies after it annotated."""
+"""The case of a pipeline that simplifies after the annotation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class SimplifyAfterAnnotate(PipelineCase):
-    """SimplifyInference stands behind AnnotateTarget in the list, and PartitionGraph stops.
+    """SimplifyInference follows AnnotateTarget in the list, and PartitionGraph stops.
 
     AnnotateTarget puts begins on the arguments of the batch norm. SimplifyInference then replaces
     the batch norm by arithmetic with new constants, which have no begin: "Arg regions are
-    inconsistent". The lint of the pipeline says it before anything runs. The fix is the order: all
-    that decomposes and folds comes before the annotation.
+    inconsistent". Linting the pipeline reports this before anything runs. The fix is the order: all
+    passes that decompose and fold come before the annotation.
     """
 
     name = "simplify-after-annotate"

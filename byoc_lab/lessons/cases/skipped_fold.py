@@ -1,4 +1,4 @@
-"""The case of the opt_level that skips FoldScaleAxis."""
+"""The case of an opt_level that skips FoldScaleAxis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class SkippedFold(PipelineCase):
-    """FoldScaleAxis is in the pipeline and does not run: the level of the context is too low.
+    """FoldScaleAxis is in the pipeline but does not run: the opt_level of the context is too low.
 
-    A Sequential skips a pass whose level is above that of the PassContext. FoldScaleAxis has
-    level 3, and a PassContext has level 2 unless one is given. The multiply of the batch norm stays
-    beside the convolution; the numbers are right, and one kernel more runs. The fix is
+    A Sequential skips a pass whose level is above the level of the PassContext. FoldScaleAxis has
+    level 3, and a PassContext has level 2 by default. The multiply of the batch norm stays next to
+    the convolution; the numbers are right, but one more kernel runs. The fix is
     `PassContext(opt_level=3)` around the pipeline.
     """
 
@@ -44,7 +44,7 @@ class SkippedFold(PipelineCase):
         return [*folding, AnnotateTarget("dnnl"), MergeCompilerRegions()]
 
     def right_passes(self) -> list[Pass]:
-        return self.passes()  # under level 3
+        return self.passes()  # because of opt_level 3
 
     def symptom(self, mod: IRModule) -> Symptom | None:
         partitioned = PartitionGraph()(mod)

@@ -1,4 +1,4 @@
-"""The case of the region whose result is a tuple of tuples."""
+"""The case of a region whose result is a tuple of tuples."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = "Tensor[(4), float32]"
 class TupleOfTuples(DumpCase):
     """A region with two outputs, one of them a tuple, returns a tuple inside a tuple.
 
-    An end can stand on a tuple. PartitionGraph of May 2020 put all outputs of a region into one
-    tuple, so that such a tuple became a field of it, which the runtime cannot handle. Since the
-    change PartitionGraph first moves the end to the fields of the tuple, and puts the tuple
-    together again behind the call.
+    A tuple can have an end. PartitionGraph of May 2020 put all outputs of a region into one tuple,
+    so that a tuple among them was nested, which the runtime cannot handle. Since the change,
+    PartitionGraph first moves the end to the fields of the tuple, and rebuilds the tuple after the
+    call.
     """
 
     name = "tuple-of-tuples"
@@ -31,7 +31,7 @@ class TupleOfTuples(DumpCase):
     )
     link = "https://github.com/apache/tvm/pull/5616"
     era = "until May 2020"
-    fix = "End the fields, and put the tuple together outside of the region (later versions do)."
+    fix = "End the fields, and build the tuple outside of the region (later versions do)."
     cause = ""
     recorded = f"""
 def @main(%x: {T}) {{
@@ -48,7 +48,7 @@ def @region_0(%i0: {T}, Compiler="mychip", global_symbol="region_0", Primitive=1
 """
 
     def program(self) -> IRModule:
-        """The annotated module that the pass got: the ends of a tuple and of a tensor."""
+        """The annotated input module of the pass: the ends of a tuple and of a tensor."""
         value = relay.nn.relu(compiler_begin(relay.var("x", shape=(4,)), "mychip"))
         pair = compiler_end(relay.Tuple([value, relay.tanh(value)]), "mychip")
         return typed(relay.Tuple([pair, compiler_end(relay.exp(value), "mychip")]))

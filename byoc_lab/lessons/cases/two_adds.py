@@ -1,4 +1,4 @@
-"""The case of the bias and the batch norm that leave two adds."""
+"""The case of a bias and a batch norm that leave two adds."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 class TwoAdds(PipelineCase):
-    """A convolution with a bias and a batch norm becomes conv2d, add, add, and one add stays alone.
+    """A convolution with a bias and a batch norm becomes conv2d, add, add, and one add is not
+    matched.
 
     Folding turns the batch norm into a scale of the weight and an add. The bias of the convolution
-    is an add as well, so that there are two in a row, and the pattern conv2d + bias + relu has
-    place for one. SimplifyExpr writes `add(add(x, c1), c2)` as one add of a constant; its rule was
-    added for this very sequence.
+    is also an add, so there are two adds in a row, but the pattern conv2d + bias + relu accepts
+    only one. SimplifyExpr rewrites `add(add(x, c1), c2)` to one add of a constant; its rule was
+    added for exactly this sequence.
     """
 
     name = "two-adds"

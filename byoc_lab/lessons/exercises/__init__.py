@@ -1,4 +1,4 @@
-"""Exercises: something to write, graded by structure, linter and numbers; one in a file.
+"""Exercises: code to write, graded by structure, linter and numbers; one per file.
 
     exercise = byoc_lab.lessons.exercises.get("add-the-missing-begin")
     mod = exercise.question()
@@ -30,5 +30,5 @@ def all_exercises() -> tuple[Exercise, ...]:
 
 
 def get(name: str) -> Exercise:
-    """The exercise of that name. Raises UnknownNameError."""
+    """The exercise with this name. Raises UnknownNameError."""
     return named(_by_name(), name, "exercise")

@@ -1,4 +1,4 @@
-"""The exercise of the missing begin."""
+"""The exercise on a missing begin."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ BLOCK = ("nn.conv2d", "nn.batch_norm", "nn.relu")
 class AddTheMissingBegin(ModuleExercise):
     """The first exercise: an edge between two regions has an end but no begin.
 
-    Students learn that an end says where a value leaves a region, and not where it enters the
-    next. It is the trouble of the case "nested-partition".
+    Students learn that an end marks where a value leaves a region, not where it enters the next
+    one. It is the bug of the case "nested-partition".
     """
 
     name = "add-the-missing-begin"
     title = "Add the missing begin"
     statement = """\
-The module is a chain of $blocks of conv2d, batch norm and relu; variants differ in their number.
-Each block is to become one region of `dnnl`, but the partition fails: a value that comes from one
-region enters the next one without a `compiler_begin`.
+The module is a chain of $blocks of conv2d, batch norm and relu; variants differ in the number of
+blocks. Each block is to become one region of `dnnl`, but the partition fails: a value that comes
+from one region enters the next one without a `compiler_begin`.
 
 Write `answer(mod)`. It returns the module with a begin of `dnnl` on every value that enters a
 region, and with nothing else changed. `byoc_lab.lint(mod)` shows where to look;
 `compiler_begin(value, "dnnl")` makes a begin, and `change_calls(mod, change)` calls `change(call)`
-for each call and puts what it returns in the place of the call.
+for each call and replaces the call by the result.
 """
     stub = """\
 from byoc_lab.lessons.tools import change_calls
@@ -47,9 +47,13 @@ def answer(mod):
     mistakes = {
         "BYL001": "Run byoc_lab.lint on your result: it names the call and the argument that "
         "still enters the region without a begin.",
-        "BYL006": "The begin on one operand of the call names another compiler than the rest.",
-        "too-many": "A begin with an end of its own directly around the same value makes a region "
-        "with no operator. The value needs a begin only.",
+        "BYL006": (
+            "The begin on one operand of the call names a different compiler than the other begins."
+        ),
+        "too-many": (
+            "A begin with an end directly around the same value makes a region without operators. "
+            "The value needs a begin only."
+        ),
         "too-few": "You have joined two blocks. The end of the block before has to stay.",
         "no-region": "All the annotations are gone. Keep those that were there.",
         "network": "An operator was lost or added on the way. Change the arguments of a call only.",

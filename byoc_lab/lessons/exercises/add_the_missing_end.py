@@ -1,4 +1,4 @@
-"""The exercise of the missing end."""
+"""The exercise on a missing end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ HOST = ("exp", "erf", "sqrt")
 
 
 class AddTheMissingEnd(ModuleExercise):
-    """A region that begins and never ends: without an end nothing is cut out.
+    """A region that begins but never ends: without an end, PartitionGraph cuts nothing out.
 
-    Students learn that a region is made at its ends: PartitionGraph walks up from an end to the
-    begins.
+    Students learn that ends define regions: PartitionGraph walks back from an end to the begins.
     """
 
     name = "add-the-missing-end"
@@ -47,7 +46,7 @@ def answer(mod):
         "BYL002": "The begins are there, and no end: nothing will be cut out. Where does the value "
         "leave the library for the host?",
         "BYL006": "An end and the begins of one region must name the same compiler.",
-        "BYL001": "There is an end inside of the region as well: between the conv2d and the last "
+        "BYL001": "There is also an end inside the region: between the conv2d and the last "
         "relu the value does not leave the library.",
         "other-regions": "The region goes too far: the operator of the host is inside.",
         "no-region": "The begins are gone too. Keep them, and add an end.",

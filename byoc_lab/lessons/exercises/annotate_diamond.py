@@ -1,4 +1,4 @@
-"""The exercise of the diamond: regions that are convex."""
+"""The exercise on a diamond: regions must be convex."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class AnnotateDiamond(ModuleExercise):
-    """A value goes two ways, and one of them passes through the host.
+    """A value has two paths, one of them through the host.
 
-    Students learn why one region cannot have everything that a library supports: a region that
-    waits for the host, which waits for the region, can never run. Two annotations are right.
+    Students learn why one region cannot always contain all operators that a library supports: a
+    region that waits for the host, which waits for the region, can never run. Two annotations are
+    right.
     """
 
     name = "annotate-diamond"
     title = "Annotate a diamond convexly"
     minutes = 15
     statement = """\
-A value goes two ways and comes together again in an `add`. The library `edu` computes `tanh`,
-`nn.relu`, `sigmoid` and `add`; the host computes `exp`, which is on one of the two ways.
+A value takes two paths, which meet again in an `add`. The library `edu` computes `tanh`,
+`nn.relu`, `sigmoid` and `add`; the host computes `exp`, which is on one of the two paths.
 
 Write `answer(mod)`. It returns the module with everything that the library computes in exactly
-**two** regions of `edu`, and `exp` in none. A region must be convex: no way may leave it and come
+**two** regions of `edu`, and `exp` in none. A region must be convex: no path may leave it and come
 back. There is more than one right answer.
 """
     stub = """\
@@ -41,8 +42,10 @@ def answer(mod):
     return change_calls(mod, change)
 """
     mistakes = {
-        "no-region": "Nothing is annotated yet. Begin with the operators before the two ways part.",
-        "BYL007": "One way leaves the region to exp and comes back: exp waits for the region, and "
+        "no-region": (
+            "Nothing is annotated yet. Begin with the operators before the two paths separate."
+        ),
+        "BYL007": "One path leaves the region to exp and comes back: exp waits for the region, and "
         "the region waits for exp. Where can you cut?",
         "unsupported-inside": "exp is inside a region, and the library has no exp. It needs an end "
         "before it and a begin after it.",
@@ -56,8 +59,8 @@ def answer(mod):
     hints = (
         "Write down what each operator waits for. What exp needs must be ready before exp; what "
         "needs exp must be in a region that starts after it.",
-        "One region ends before exp, the other begins after it. The operators on the other way may "
-        "be in either; a value used by both ways has an end only where it leaves.",
+        "One region ends before exp, the other begins after it. The operators on the other path "
+        "may be in either; a value used by both paths has an end only where it leaves.",
     )
 
     def plain(self, seed: int = 0) -> IRModule:

@@ -20,9 +20,9 @@ from byoc_lab.seeds import checked_seed
 __all__ = ["HIDDEN", "Exercise", "Mistake", "ModuleExercise", "Verdict"]
 
 HIDDEN = (1009, 1013, 1019)
-"""Seeds of the variants on which `check` also runs an answer that is a function."""
+"""Seeds of further variants on which `check` runs an answer that is a function."""
 
-# Hints for mistakes of any exercise that lacks a hint for them.
+# Hints for mistakes of any exercise, used if the exercise has no hint for them.
 GENERAL: Mapping[str, str] = MappingProxyType(
     {
         "none": "A function without `return` returns None.",
@@ -35,35 +35,35 @@ GENERAL: Mapping[str, str] = MappingProxyType(
         "no-region": "Nothing is annotated with the compiler: print your module and look for "
         "compiler_begin and compiler_end.",
         "compiler": "Look at the compiler's name in each begin and end.",
-        "too-many": "Regions are separate where an end and a begin are between them.",
+        "too-many": "Regions are separate if an end and a begin are between them.",
         "too-few": "One region has what should be several, or some operators are in none.",
         "other-regions": "The number of regions is right; compare the operators in each.",
-        "numbers": "The result is computed, but it is another one: follow one value through.",
+        "numbers": "The module runs, but its result differs: follow one value through it.",
     }
 )
 
 
 class Exercise(ABC):
-    """Base class of exercises: something to write, judged by its result and never by its text.
+    """Base class of exercises: code to write, judged by its result and never by its text.
 
     One exercise is one file of `byoc_lab/lessons/exercises`; its class is found by discovery
     (`all_exercises()`). The docstring of the class is for teachers. Its solution and the typical
     wrong answers are in a file of the same name in `byoc_lab/lessons/solutions`.
 
-    An answer is a function of the `question`, or what such a function returns. `respond` runs it,
-    which is the only place where a student's code runs; `judge` looks at what came out.
+    An answer is a function of the `question`, or the result of such a function. Only `respond` runs
+    a student's code; `judge` examines the result.
     """
 
     name: ClassVar[str]
-    """Words of lower case joined by hyphens; unique."""
+    """Lower-case words joined by hyphens; unique."""
     title: ClassVar[str]
     """One line for lists of exercises."""
     minutes: ClassVar[int] = 10
-    """How long it takes most students."""
+    """The minutes that most students need."""
     statement: ClassVar[str]
     """The task, in Markdown, for students, with `$word` for each of `words`."""
     stub: ClassVar[str] = "def answer(mod):\n    return mod\n"
-    """What students start to write from: Python that defines `answer`, with `$word` as above."""
+    """The code from which students start: Python that defines `answer`, with `$word` as above."""
     shown: ClassVar[str] = "task.start()"
     """Python that shows the question at the top of the notebook."""
     mistakes: ClassVar[Mapping[str, str]] = {}
@@ -71,45 +71,45 @@ class Exercise(ABC):
     hints: ClassVar[tuple[str, str]] = ("", "")
     """The second and the third hint of any mistake; the third is not a solution."""
     only_functions: ClassVar[bool] = False
-    """Whether an answer must be a function."""
+    """Whether the answer must be a function."""
     replaces: ClassVar[tuple[Callable[..., Any], ...]] = ()
-    """Functions of byoc_lab whose work an answer is to do itself; the grader notes a copy."""
+    """Functions of byoc_lab that an answer must reimplement; the grader notes copies."""
     needs: ClassVar[str] = ""
-    """What it needs beyond the package, one of `needs.NEEDS`."""
+    """Its requirement beyond the package, one of `needs.NEEDS`."""
 
     @abstractmethod
     def question(self, seed: int = 0) -> Any:
-        """The question that an answer gets, in the variant of a seed."""
+        """The input of an answer, in the variant of a seed."""
 
     def drawn(self, seed: int) -> Any:
-        """The question in a form that pickle supports, for a process that must not have the
+        """The question in a form that pickle supports, for a process that must not know the
         seed."""
         return self.question(seed)
 
     def made(self, drawn: Any) -> Any:
-        """The question of what `drawn` gave."""
+        """The question from the result of `drawn`."""
         return drawn
 
     def words(self, seed: int) -> Mapping[str, str]:
-        """The words of the statement and the stub that differ from variant to variant."""
+        """The words of the statement and the stub that differ between variants."""
         return {}
 
     def statement_of(self, seed: int = 0) -> str:
-        """The statement of the variant of a seed."""
+        """The statement in the variant of a seed."""
         return Template(self.statement).substitute(self.words(seed))
 
     def stub_of(self, seed: int = 0) -> str:
-        """The stub of the variant of a seed."""
+        """The stub in the variant of a seed."""
         return Template(self.stub).substitute(self.words(seed))
 
     @abstractmethod
     def judge(self, seed: int, reply: Any) -> Mistake | None:
-        """The mistake in a reply to the variant of a seed; None if it is right. The reply may be
-        anything."""
+        """The mistake in a reply to the variant of a seed; None if the reply is right. The reply
+        may be any value."""
 
     def respond(self, answer: Any, question: Any) -> Any:
-        """The reply of an answer to a question: what it returns if it is a function, else the
-        answer itself. Raises what the function raises."""
+        """The reply of an answer to a question: its result if it is a function, else the answer
+        itself. Raises the exceptions of the function."""
         return answer(question) if self.is_function(answer) else answer
 
     def is_function(self, answer: Any) -> bool:
@@ -117,11 +117,11 @@ class Exercise(ABC):
         return callable(answer) and not isinstance(answer, (Expr, IRModule))
 
     def varies(self, answer: Any) -> bool:
-        """Whether an answer can be tried on variants that a student has not seen."""
+        """Whether an answer can be run on variants that the student has not seen."""
         return self.is_function(answer)
 
     def check(self, answer: Any, seed: int = 0, hidden: Sequence[int] = HIDDEN) -> Verdict:
-        """Grade an answer. It may be anything; a wrong one raises nothing."""
+        """Grade an answer. It may be any value; a wrong answer raises nothing."""
         if (missing := self.missing()) is not None:
             return Verdict(False, (missing,), judged=False)
         if self.only_functions and not self.is_function(answer):
@@ -151,13 +151,13 @@ class Exercise(ABC):
         return Mistake("raised", f"your function raised {error}")
 
     def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:
-        """The verdict for a mistake, or for none. hidden: the mistake is in a variant that is not
-        shown. tried: the number of variants for which the answer is right."""
+        """The verdict for a mistake, or for none. hidden: whether the mistake is in a variant that
+        is not shown. tried: the number of variants for which the answer is right."""
         if mistake is None:
             more = f", and for {tried - 1} variants that you have not seen" if tried > 1 else ""
             return Verdict(True, (f"your answer is right for what the task gives{more}",))
         hint = self.hint_of(mistake.key) or (
-            "The linter's message names the place and the cause; start there."
+            "The linter's message names the call and the cause; start there."
         )
         note = ("your function is right for the module you see, but not for another one",)
         return Verdict(
@@ -169,11 +169,11 @@ class Exercise(ABC):
         )
 
     def hint_of(self, key: str) -> str:
-        """The first hint for a kind of mistake; empty if the exercise has none for it."""
+        """The first hint for a kind of mistake; empty if the exercise has no hint for it."""
         return self.mistakes.get(key) or GENERAL.get(key, "")
 
     def with_seed(self, seed: int) -> Variant:
-        """The exercise as one student gets it."""
+        """The exercise in the variant of one student."""
         return Variant(self, seed)
 
     def __repr__(self) -> str:
@@ -188,12 +188,11 @@ class ModuleExercise(Exercise):
     """An exercise whose answer is an annotated module, or a function that annotates one."""
 
     regions: ClassVar[tuple[structure.RegionShape, ...]] = ()
-    """The regions that the partition of a right answer has, where they are those of every
-    variant."""
+    """The regions of a right answer's partition, if they are the same in all variants."""
 
     @abstractmethod
     def plain(self, seed: int = 0) -> IRModule:
-        """The typed network without annotations, which answers are compared with."""
+        """The typed network without annotations, to which answers are compared."""
 
     def start(self, seed: int = 0) -> IRModule:
         """The module that students start from."""
@@ -203,7 +202,7 @@ class ModuleExercise(Exercise):
         return self.start(seed)
 
     def regions_of(self, seed: int) -> Sequence[structure.RegionShape]:
-        """The regions of the variant of a seed."""
+        """The expected regions in the variant of a seed."""
         return self.regions
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
@@ -223,8 +222,8 @@ class Variant:
         return self.exercise.question(self.seed)
 
     def start(self) -> Any:
-        """The question that an answer gets: for most exercises, a module. If a requirement of the
-        exercise is missing, the verdict that says so."""
+        """The input of an answer: for most exercises, a module. If a requirement of the exercise is
+        missing: a verdict that says so."""
         return self._question if self.exercise.missing() is None else self.check(None)
 
     def check(self, answer: Any) -> Verdict:

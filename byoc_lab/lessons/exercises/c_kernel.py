@@ -1,4 +1,4 @@
-"""The exercise of the kernel in C."""
+"""The exercise on a kernel in C."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.needs import C_COMPILER
 from byoc_lab.lessons.verdict import Mistake
 
-GUARD = 64  # floats after the result, which the kernel must leave alone
-SECONDS = 2.0  # processor time of the kernel alone
-ASLEEP = 120.0  # seconds until a process that uses no processor time is ended
+GUARD = 64  # floats after the result, which the kernel must not change
+SECONDS = 2.0  # seconds of processor time for the kernel alone
+ASLEEP = 120.0  # seconds until a process that uses no processor time is stopped
 
-# The kernel runs in a separate process: a crash costs the answer and nothing else.
+# The kernel runs in a separate process, so a crash only loses the answer.
 RUN = """
 import ctypes, signal, sys
 import numpy as np
@@ -42,9 +42,9 @@ np.save(folder + "/out.npy", out)
 
 
 class CKernel(Exercise):
-    """The kernel of bias and relu in C, in a process of its own.
+    """A kernel for bias and relu in C, run in a separate process.
 
-    Students meet layout (channel by channel), bounds, and what a crash looks like.
+    Students learn about layout (channel by channel), bounds, and crashes.
     """
 
     name = "c-kernel"
@@ -58,7 +58,7 @@ Set `answer` to a text in C that defines
 
 `x` and `out` have channels * pixels numbers, channel after channel; `bias` has one number for each
 channel. The kernel adds the bias to each number of its channel and writes the result to `out`, or 0
-where it is negative.
+if it is negative.
 """
     stub = '''\
 answer = """

@@ -1,4 +1,4 @@
-"""The exercise of the reversed add: a check that is safe for both orders of operands."""
+"""The exercise on a reversed add: a check that works for both orders of operands."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ NAME = "edu.conv2d_bias"
 
 
 class CommutativeBias(TableExercise):
-    """The pattern matches add in both orders; the check that looks at operand 1 does not.
+    """The pattern matches add in both orders; a check of operand 1 accepts only one.
 
-    Students learn that `add` in a pattern is commutative, and that a check sees the call as it is
-    written.
+    Students learn that `add` in a pattern is commutative, and that a check sees the operands in the
+    order of the module.
     """
 
     name = "commutative-bias"
     title = "Make a check commutative-safe"
     statement = """\
 In a pattern, `add` matches its operands in both orders: `add(conv, bias)` and `add(bias, conv)`.
-The check below takes operand 1 for the bias, and so is right for one order only.
+The check below treats operand 1 as the bias, and so is right for only one order.
 
 Write `answer()`. It returns the table with a check that is right for both: the entry
 `edu.conv2d_bias` matches exactly where the operand that is not the conv2d has the shape
@@ -46,7 +46,7 @@ def answer():
         "(channels, 1, 1).",
         "raised": "The check raises an error for one of the modules. What are operand 0 and "
         "operand 1 in add(bias, conv)?",
-        "name": "The entry has another name than the statement asks for.",
+        "name": "The name of the entry differs from the one in the statement.",
         "kind": "A table is a list of entries (name, pattern, check).",
         "other-operators": "The match has other operators than conv2d and add.",
     }

@@ -1,4 +1,4 @@
-"""The exercise of the wrong region: find the one of several whose results are wrong."""
+"""The exercise on a wrong region: find the region whose results are wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FindTheWrongRegion(Exercise):
     minutes = 15
     statement = """\
 `task.start()` gives two partitioned modules of one network: the right one, and one in which exactly
-one region computes something else. The fault depends on the seed.
+one region computes wrong results. The fault depends on the seed.
 
 Write `answer(right, wrong)`. It returns the name of the region with the fault, a str such as
 `"tvmgen_default_edu_main_0"`. `byoc_lab.evaluate(mod, inputs)` runs a module on arrays by name;
@@ -49,10 +49,10 @@ name.
         "main": "@main only calls the regions; the fault is in one of these.",
         "after": "That region gets wrong inputs: its result is wrong, its code is right. Go "
         "towards the input of the network.",
-        "before": "That region is right, and so is what it gives. Go towards the result.",
+        "before": "That region is right, and so is its result. Go towards the result.",
     }
     hints = (
-        "Follow one input through both modules, and compare what each region gives.",
+        "Follow one input through both modules, and compare the results of each region.",
         "The region with the fault is the one whose inputs agree and whose result does not; or "
         "compare the functions of the two modules themselves.",
     )
@@ -96,7 +96,7 @@ name.
 
 
 def _regions(mod: IRModule) -> list[str]:
-    """The names of regions in the order in which @main calls them."""
+    """The names of the regions, in the order of their calls in @main."""
     calls = [n for n in relay.ir.visit.post_order(mod["main"]) if isinstance(n, Call)]
     return [c.op.name_hint for c in calls if isinstance(c.op, relay.GlobalVar)]
 

@@ -1,4 +1,4 @@
-"""The exercise of the composite's name, which names its target before the dot."""
+"""The exercise on a composite's name, which must start with the target and a dot."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 class FixTheName(Exercise):
-    """A pattern that matches, and nothing is offloaded: AnnotateTarget reads the name.
+    """A pattern matches, but nothing is offloaded, because AnnotateTarget reads the target from the
+    name.
 
-    It is the trouble of apache/tvm issue 5261. Any kernel name after the dot is right.
+    It is the bug of apache/tvm issue 5261. Any kernel name after the dot is right.
     """
 
     name = "fix-the-name"
@@ -79,14 +80,15 @@ operators, and returns a right name.
 
 
 def _partitioned(name: str, last: str) -> IRModule | None:
-    """A module of the kernel, partitioned with an entry of that name; None if a pass refuses it."""
+    """A partitioned module of the kernel, with the entry under that name; None if a pass refuses
+    it."""
     root = is_op(last)(is_op("add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard()))
     x, bias = relay.var("x", shape=(1, 3, 6, 6)), relay.var("b", shape=(3, 1, 1))
     mod = module_of(getattr(relay, last)(relay.add(conv(x, "w", 3), bias)))
     steps = [InferType(), MergeComposite([(name, root)]), InferType()]
     try:
         merged = Sequential(steps)(mod)
-        # Alone, conv2d is offloaded too; here only the composite is of interest.
+        # conv2d alone is offloaded, too, but only the composite counts here
         if not name.startswith(f"{library()}."):
             return merged
         return Sequential([AnnotateTarget(library()), PartitionGraph()])(merged)

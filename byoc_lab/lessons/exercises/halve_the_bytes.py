@@ -1,4 +1,5 @@
-"""The exercise of the boundary: fewer bytes cross it, and the same is computed in regions."""
+"""The exercise on region boundaries: reduce the bytes that cross them, with the same operators in
+regions."""
 
 from __future__ import annotations
 
@@ -22,20 +23,20 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class HalveTheBytes(ModuleExercise):
-    """Regions of one operator send every value over the boundary twice.
+    """With one operator per region, every value crosses a boundary twice.
 
-    Students count what crosses, and find that merging regions is what saves it.
+    Students count the bytes, and find that merging regions reduces them.
     """
 
     name = "halve-the-bytes"
     title = "Halve the boundary bytes"
     statement = """\
-In the module, each operator of the library `edu` is a region of its own, and every value goes out
-of one region and into the next one. What crosses the boundary are the inputs and results of
-regions; `boundary_bytes(mod)` counts them after the partition: $bytes bytes.
+In the module, each operator of the library `edu` is a separate region, and every value leaves one
+region and enters the next one. The inputs and results of regions cross the boundary;
+`boundary_bytes(mod)` counts them after the partition: $bytes bytes.
 
-Write `answer(mod)`. It returns the module with at most half of these bytes, $most. All that the
-library computes must still be in regions, and `exp` outside.
+Write `answer(mod)`. It returns the module with at most half of these bytes, $most. All operators of
+the library must still be in regions, and `exp` outside.
 """
     stub = """\
 from byoc_lab import transform

@@ -1,4 +1,4 @@
-"""The exercise of the program with `let`."""
+"""The exercise on a program with `let`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from byoc_lab.relay.typing.infer import infer_module
 class LetProgram(Exercise):
     """A program in A-normal form: every value has a name, and regions end at names.
 
-    It is the fourth thread: as TVM 0.16 annotates it, the partition has free variables; in graph
-    form it is one region.
+    Annotated by TVM 0.16, its partition has free variables; in graph form it is one region.
     """
 
     name = "let-program"
     title = "Offload a program with let"
     minutes = 15
     statement = """\
-The program binds every value with `let`. The library `edu` computes all of it but `exp`.
+The program binds every value with `let`. The library `edu` computes all operators except `exp`.
 
 Write `answer(mod)`. It returns the module annotated for `edu`, so that PartitionGraph makes exactly
-two regions, one before `exp` and one after it, with no variable left free. The program may change
-its form, not what it computes. `byoc_lab.transform` has passes that change the form.
+two regions, one before `exp` and one after it, with no variable left free. You may change the form
+of the program, but not its results. `byoc_lab.transform` has passes that change the form.
 """
     stub = """\
 from byoc_lab import transform

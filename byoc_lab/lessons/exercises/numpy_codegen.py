@@ -1,4 +1,4 @@
-"""The exercise of the code generator in NumPy."""
+"""The exercise on a code generator in NumPy."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SHAPE = (2, 3)
 
 
 class NumpyCodegen(Exercise):
-    """A region becomes a Python function over arrays: the smallest code generator.
+    """A region becomes a Python function of arrays: the simplest code generator.
 
-    The regions are random graphs in which values are shared, operands are constants, and subtract
-    has an order.
+    The regions are random graphs with shared values, constant operands, and subtract, whose
+    operands must be in order.
     """
 
     name = "numpy-codegen"
@@ -50,8 +50,8 @@ def answer(function):
 """
     shown = "function, arrays = task.start()\nprint(function)"
     mistakes = {
-        "numbers": "Your function computes something else. Which operators have an order of "
-        "operands, and does each call get the values of its own operands?",
+        "numbers": "Your function computes different results. Which operators have an order of "
+        "operands, and does each call get the values of its operands?",
         "shape": "The result has another shape: is it the value of the function's body?",
         "dtype": "The result has another dtype: an array or number of float64 widens it.",
         "changed-input": "Your function writes into an array that it was given (out=, +=).",

@@ -1,4 +1,4 @@
-"""The exercise of the order of passes."""
+"""The exercise on the order of passes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ REGION = ("nn.conv2d", "add", "nn.relu")
 
 
 class OrderThePasses(Exercise):
-    """Seven passes in an order in which nothing of the batch norm is left in @main.
+    """Put seven passes into an order that leaves no part of the batch norm in @main.
 
-    Students learn what each pass needs of those before it. Several orders are right.
+    Students learn what each pass requires from earlier passes. Several orders are right.
     """
 
     name = "order-the-passes"
@@ -55,16 +55,16 @@ you find the order by hand, set `answer` to the list.
         "kind": "The answer is a list of names, all of them str.",
         "unknown": "There is no such pass here: use the names that you are given.",
         "left-out": "A pass of the list does not run at all. Each has something to do.",
-        "no-region": "There is no region: PartitionGraph cuts out what has been annotated before.",
+        "no-region": "There is no region: PartitionGraph only cuts out annotated operators.",
         "host": "Operators are left in @main. Which pass would have removed them, and when did it "
         "run? FoldScaleAxis needs the multiply that SimplifyInference makes.",
         "no-composite": "The operators are in the region one by one: annotated calls are no longer "
         "next to each other, so a pattern that comes after finds nothing.",
-        "raised": "A pass refuses what the one before it has made. Read its message.",
+        "raised": "A pass refuses the result of the pass before it. Read its message.",
     }
     hints = (
-        "Begin with what makes the batch norm simple; then what moves constants; the four passes "
-        "of BYOC come last.",
+        "Begin with the pass that decomposes the batch norm; then move and fold constants; the "
+        "four passes of BYOC come last.",
         "Among the four, composites come before annotations, and the cut comes last. Check with "
         "byoc_lab.trace what each pass changes.",
     )
@@ -73,13 +73,13 @@ you find the order by hand, set `answer` to the list.
         return {"blocks": counted(_blocks(seed), "block")}
 
     def names(self, seed: int) -> list[str]:
-        """The names, shuffled: PartitionGraph before AnnotateTarget."""
+        """The shuffled names, with PartitionGraph before AnnotateTarget."""
         names = [str(name) for name in np.random.RandomState(seed).permutation(NAMES)]
         names.remove("PartitionGraph")
         return ["PartitionGraph", *names]
 
     def module(self, seed: int) -> IRModule:
-        """The module of a seed."""
+        """The module in the variant of a seed."""
         random = np.random.RandomState(seed)
         out: relay.Expr = relay.var("x", shape=(1, 3, 6, 6))
         for _ in range(_blocks(seed)):

@@ -1,4 +1,4 @@
-"""The exercise of the same flow in today's Relax."""
+"""The exercise on the same flow in today's Relax."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HOST = ("tanh", "exp", "sigmoid")
 class PortToRelax(Exercise):
     """conv2d + bias + relu again, in Relax: a pattern, FuseOpsByPattern, and the attribute Codegen.
 
-    What a student's process says of the result is a summary (functions, attributes, operators): a
-    Relax module is not data that another process could read safely.
+    The student's process returns a summary of the result (functions, attributes, operators),
+    because another process cannot read a Relax module safely.
     """
 
     name = "port-to-relax"
@@ -47,7 +47,7 @@ def answer(mod):
         "no-region": "No operator was moved into a function: does the pattern match anything?",
         "no-codegen": "The composites are there, without the attribute Codegen: FuseOpsByPattern "
         "writes it if it is told to.",
-        "name": "The composite has another name than the statement asks for.",
+        "name": "The name of the composite differs from the one in the statement.",
         "too-much": "Something that lacks an operator was matched as well.",
         "other-operators": "The function has other operators than the kernel: is relu at the root?",
         "kind": "The answer is a function that returns a Relax module.",
@@ -67,11 +67,13 @@ def answer(mod):
         return self.made(self.drawn(seed))
 
     def drawn(self, seed: int) -> tuple[int, str]:
-        """The number of blocks and the operator of the host: pickle takes no module of TVM."""
+        """The number of blocks and the operator of the host, because pickle does not support TVM
+        modules."""
         return _blocks(seed), HOST[seed % 3]
 
     def made(self, drawn: Any) -> Any:
-        """A Relax module: blocks, a conv2d and relu without bias, and an operator of the host."""
+        """A Relax module: the blocks, a conv2d and relu without bias, and an operator of the
+        host."""
         blocks, host = drawn
         relax = import_tvm().relax
 
@@ -83,7 +85,7 @@ def answer(mod):
         with builder.function("main", [x, w, b]):
             with builder.dataflow():
                 out = x
-                for block in range(blocks):  # equal ones would share a function
+                for block in range(blocks):  # with equal constants, blocks would share a function
                     padding = (1 + block, 1 + block)
                     out = builder.emit(relax.op.nn.conv2d(out, w, padding=padding))
                     out = builder.emit(relax.op.add(out, b))

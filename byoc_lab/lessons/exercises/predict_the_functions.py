@@ -1,4 +1,4 @@
-"""The exercise of prediction: how many functions does a partition have?"""
+"""The exercise on prediction: how many functions does a partition have?"""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HOST = ("exp", "negative")
 
 
 class PredictTheFunctions(Exercise):
-    """Read a module, and say how many functions its partition has.
+    """Read a module, and predict the number of functions in its partition.
 
-    Students follow annotate, merge and partition by hand. A program that counts is a right answer
-    too; it then runs on other modules.
+    Students trace annotation, merging and partitioning by hand. A program that counts is also a
+    right answer; it is then run on other modules.
     """
 
     name = "predict-the-functions"
@@ -40,7 +40,7 @@ program that predicts, make `answer` a function of the module; it is tried on ot
 """
     stub = "answer = 0  # or a function of the module that returns the number\n"
     mistakes = {
-        "kind": "The answer is a whole number, or a function of the module that returns one.",
+        "kind": "The answer is an integer, or a function of the module that returns one.",
         "without-main": "You have counted the regions. @main is a function of the module as well.",
         "no-merge": "You have counted a function for each operator. MergeCompilerRegions joins "
         "neighbours before the partition.",
@@ -51,7 +51,7 @@ program that predicts, make `answer` a function of the module; it is tried on ot
         "library takes over from the host.",
     }
     hints = (
-        "Neighbours of one compiler are joined wherever the region stays convex.",
+        "Adjacent regions of one compiler are merged if the result stays convex.",
         "Draw the module. Colour what the library computes. Each connected piece becomes a "
         "function; then count @main.",
     )
@@ -69,7 +69,7 @@ program that predicts, make `answer` a function of the module; it is tried on ot
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
         if isinstance(reply, bool) or not isinstance(reply, (int, np.integer)):
-            return Mistake("kind", f"expected a whole number, found {type(reply).__name__}")
+            return Mistake("kind", f"expected an integer, found {type(reply).__name__}")
         mod = self.question(seed)
         right, unmerged = _functions(mod, merge=True), _functions(mod, merge=False)
         operators = sum(isinstance(n, relay.Call) for n in relay.ir.visit.post_order(mod["main"]))

@@ -1,4 +1,4 @@
-"""The exercise of the multiply that a batch norm leaves behind."""
+"""The exercise on a multiply that a batch norm leaves."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class RemoveTheLeftoverMultiply(Exercise):
-    """A decomposed batch norm leaves a multiply after the conv2d, until it is folded into weights.
+    """A decomposed batch norm leaves a multiply after the conv2d, until it is folded into the
+    weights.
 
-    It is the second thread: the passes exist, and have to run with opt_level 3.
+    The passes for this exist, but must run with opt_level 3.
     """
 
     name = "remove-the-leftover-multiply"
@@ -40,18 +41,17 @@ def answer(mod):
     return transform.SimplifyInference()(mod)
 """
     mistakes = {
-        "batch-norm": "The batch norm is still whole. Which pass takes it apart?",
+        "batch-norm": "The batch norm is still there. Which pass decomposes it?",
         "multiply": "A multiply is left after the conv2d: its scale belongs into the weights. A "
         "pass folds it there, if the context's opt_level is high enough for it.",
-        "numbers": "The multiply is gone, but its factor as well: the result is another one.",
+        "numbers": "The multiply is gone, but its factor, too: the result differs.",
         "lost": "An operator is missing that the result needs.",
         "none": "Passes return a new module: do not forget to return it.",
     }
     hints = (
-        "There are three steps: take the batch norm apart, move the scale, compute what is "
-        "constant.",
-        "A pass with an opt_level above that of the PassContext is skipped without a word in a "
-        "Sequential. byoc_lab.trace shows what ran.",
+        "There are three steps: decompose the batch norm, move the scale, fold the constants.",
+        "A pass with an opt_level above that of the PassContext is skipped in a Sequential "
+        "without a message. byoc_lab.trace shows what ran.",
     )
 
     def words(self, seed: int) -> Mapping[str, str]:

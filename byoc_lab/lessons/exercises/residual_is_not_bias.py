@@ -1,4 +1,4 @@
-"""The exercise of the residual that a pattern takes as a bias."""
+"""The exercise on a residual that a pattern matches as a bias."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ NAME = "edu.conv2d_bias_relu"
 
 
 class ResidualIsNotBias(TableExercise):
-    """A skip connection is an add as well; a kernel with a bias computes it wrongly.
+    """A skip connection is also an add, but a kernel with a bias computes it wrongly.
 
-    Students write the check that apache/tvm issue 12314 lacked: what distinguishes a bias is its
-    shape, and not whether it is a constant.
+    Students write the check missing in apache/tvm issue 12314: a bias is recognized by its shape,
+    not by being a constant.
     """
 
     name = "residual-is-not-bias"
@@ -43,7 +43,7 @@ def answer():
         "missed": "A bias is refused. It may be a parameter as well as a constant, of rank 3 or 4, "
         "and in an add it may be either operand.",
         "raised": "The check gets the root of the match, which is nn.relu; the add is its operand.",
-        "name": "The entry has another name than the statement asks for.",
+        "name": "The name of the entry differs from the one in the statement.",
         "kind": "A table is a list of entries (name, pattern, check).",
         "other-operators": "The match must have conv2d, add and relu.",
     }

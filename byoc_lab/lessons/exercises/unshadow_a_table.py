@@ -1,4 +1,4 @@
-"""The exercise of the shadowed pattern: the order of a table."""
+"""The exercise on a shadowed pattern: the order of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KERNELS = {
 
 
 class UnshadowATable(TableExercise):
-    """An entry that comes first takes what a larger one after it could have had.
+    """An earlier entry matches calls that a later, larger entry needs.
 
     Students learn that MergeComposite tries the entries in order. Several orders are right.
     """
@@ -32,9 +32,10 @@ class UnshadowATable(TableExercise):
     name = "unshadow-a-table"
     title = "Unshadow a pattern table"
     statement = """\
-The table has four entries, and some of them never match: an earlier entry takes a part of what they
-need. Write `answer(table)`. It gets the entries (name, pattern) in a bad order, and returns the
-same entries in an order in which each kernel is used wherever it fits. More than one is right.
+The table has four entries, and some of them never match: an earlier entry matches some of the calls
+that they need. Write `answer(table)`. It gets the entries (name, pattern) in a bad order, and
+returns the same entries in an order in which each kernel is used whenever it matches. More than one
+is right.
 """
     stub = "def answer(table):\n    return table\n"
     shown = 'names, modules = task.start()\nprint(*names, sep="\\n")'
@@ -48,8 +49,8 @@ same entries in an order in which each kernel is used wherever it fits. More tha
         "raised": "Each entry is a pair: sort them by something that you compute from the name.",
     }
     hints = (
-        "MergeComposite goes through the table from the start; what an entry has taken is gone "
-        "for those after it.",
+        "MergeComposite goes through the table from the start; calls that an entry has matched "
+        "are not available to later entries.",
         "Compare two entries at a time: if one pattern is a part of another one, which must "
         "come first?",
     )
@@ -68,7 +69,7 @@ same entries in an order in which each kernel is used wherever it fits. More tha
         return made
 
     def order(self, seed: int) -> list[str]:
-        """The bad order of a seed: the plain conv2d is never the last."""
+        """The initial, bad order of a seed; the plain conv2d is never last."""
         names = list(KERNELS)
         order = [str(n) for n in np.random.RandomState(seed).permutation(names[1:])]
         return [names[0], *order]

@@ -1,4 +1,4 @@
-"""The exercise of the predicate that says why."""
+"""The exercise on a predicate that gives reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = {"groups": "groups", "dilation": "dilation", "dtype": "float64"}
 
 
 class WriteAPredicate(Exercise):
-    """A predicate decides and explains: a refusal without a reason costs somebody a day.
+    """A predicate decides and explains: a refusal without a reason costs a user a day.
 
     The reason must contain the attribute's name and its value (for the dtype: the dtype).
     """
@@ -29,7 +29,7 @@ class WriteAPredicate(Exercise):
     statement = """\
 The library has a conv2d without groups and without dilation, for float32. Write `answer(call)`. It
 gets a typed call of nn.conv2d, and returns True if the library computes it, or `Refused(reason)`.
-The reason is for a person who wants to know what is in the way: it names the one attribute that the
+The reason is for a person who wants to know the obstacle: it names the one attribute that the
 library does not support and its value in this call, such as `"groups=4: ..."` or
 `"dilation=[2, 2]: ..."`, and does not name the other. For another dtype, it names that dtype, and
 neither attribute.
@@ -48,7 +48,7 @@ def answer(call):
         "accepts-dtype": "A conv2d of another dtype is accepted: call.args[0].checked_type has it.",
         "refuses-good": "A conv2d that the library computes is refused. One attribute may be "
         "compared with a value of another type.",
-        "no-reason": "The answer is right, but False tells nobody why. Refused(...) does.",
+        "no-reason": "The answer is right, but False gives no reason. Refused(...) does.",
         "vague-reason": "The reason does not name the attribute and its value in this call.",
         "other-cause": "The reason names an attribute that the library supports in this call. A "
         "reason that lists everything explains nothing.",
@@ -63,8 +63,8 @@ def answer(call):
     only_functions = True
 
     def calls(self, seed: int) -> list[tuple[Call, str, str]]:
-        """Typed calls; for each the reason that the library refuses it ("" if it does not), and the
-        decisive value."""
+        """Typed calls, each with the attribute for which the library refuses it ("" if it accepts
+        the call) and the value of that attribute."""
 
         def made(dtype: str = "float32", **attrs: Any) -> Call:
             groups = attrs.get("groups", 1)
@@ -124,7 +124,7 @@ def _compared(said: Any, call: Call, cause: str, value: str) -> Mistake | None:
         return Mistake("refuses-good", f"refused: {shown}")
     if reason is None:
         return Mistake("no-reason", f"refused without a reason: {shown}")
-    words = reason.lower()  # the 2 of conv2d is no value
+    words = reason.lower()  # the 2 of conv2d is not a value
     if WORDS[cause] not in words or not re.search(rf"(?<!\d){value}(?!\d|d\b)", words):
         return Mistake("vague-reason", f"the reason {reason!r:.100} does not tell about {shown}")
     others = [name for name in ATTRIBUTES if name != cause and name in words]

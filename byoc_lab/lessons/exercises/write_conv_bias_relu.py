@@ -1,4 +1,4 @@
-"""The exercise of the first pattern: conv2d, bias and relu."""
+"""The exercise on a first pattern: conv2d, bias and relu."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NAME = "edu.conv2d_bias_relu"
 
 
 class WriteConvBiasRelu(TableExercise):
-    """A pattern of three operators, which must match no more and no less.
+    """A pattern of exactly three operators.
 
-    Students learn that a pattern is a shape with holes, and that a table is judged as much by what
-    it leaves alone.
+    Students learn that a pattern is an expression with wildcards, and that a table is also judged
+    by what it does not match.
     """
 
     name = "write-conv-bias-relu"
@@ -39,7 +39,7 @@ def answer():
 """
     mistakes = {
         "kind": "A table is a list of entries (name, pattern), also when it has one entry.",
-        "name": "The entry has another name than the statement asks for.",
+        "name": "The name of the entry differs from the one in the statement.",
         "missed": "Your pattern misses what it should match. Which operator adds the bias in the "
         "module: print it.",
         "too-much": "Your pattern also matches where an operator is missing. Which of its parts "

@@ -1,4 +1,4 @@
-"""The exercise of MergeComposite, written by oneself."""
+"""The exercise on writing MergeComposite."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from byoc_lab.relay.typing.infer import infer_module
 
 GRAPHS = 4
 THE_PASS = "MergeComposite"
-"""The reply of an answer that leaves the work to the pass, or hides its calls."""
+"""The reply of an answer that calls the pass itself, or hides its calls."""
 
 
 def two_values(call: Any) -> bool:
-    """The check of the first entry: relu of a sum of two values that are not the same."""
+    """The check of the first entry: relu of a sum of two different values."""
     left, right = call.args[0].args
     return left is not right
 
 
 def table() -> list[tuple[Any, ...]]:
-    """Entries with and without a check; the first takes what the second could have had."""
+    """Entries with and without a check; the first matches calls that the second also could
+    match."""
     added = is_op("add")(wildcard(), wildcard())
     return [
         ("edu.add_relu", is_op("nn.relu")(added), two_values),
@@ -49,9 +50,9 @@ def table() -> list[tuple[Any, ...]]:
 class WriteMergeComposite(Exercise):
     """The pass itself, compared with the real one on random graphs.
 
-    A right answer gives modules that are structurally equal to those of MergeComposite, but for the
-    order of a composite's parameters and its attributes other than the name. It may be built on the
-    pattern language's own `partition`, or from the ground up.
+    A right answer gives modules that are structurally equal to those of MergeComposite, except for
+    the order of a composite's parameters and its attributes other than the name. It may use
+    `partition` of the pattern language, or do everything itself.
     """
 
     name = "write-merge-composite"
@@ -77,13 +78,13 @@ rewrites with patterns.
         "missed": "The real pass finds more: are all entries tried, and all calls?",
         "order": "The matches have other names: the entries are tried one after the other over "
         "the whole function, in the order of the table.",
-        "the-pass": "Your answer calls the pass that it is to be. What does the pass do itself?",
+        "the-pass": "Your answer calls the pass that it must replace. What does that pass do?",
         "kind": "The answer returns a module, not a function.",
         "none": "The answer returns nothing.",
         "raised": "An entry has two or three parts: unpack it so that both work.",
     }
     hints = (
-        "Work through the table; what one entry gives is the input of the next one.",
+        "Work through the table; the result of one entry is the input of the next one.",
         "The pattern language has a function that puts matches into functions and takes the "
         "attributes of these and a check. Its result is a function; what holds functions?",
     )
@@ -91,7 +92,7 @@ rewrites with patterns.
     replaces = (MergeComposite.run_function,)
 
     def graphs(self, seed: int) -> list[IRModule]:
-        """Random graphs of a seed, with shared values."""
+        """Random graphs from a seed, with shared values."""
         random = np.random.RandomState(seed)
         made = []
         for _ in range(GRAPHS):
@@ -132,9 +133,9 @@ rewrites with patterns.
 
 @contextmanager
 def _noticing_the_pass() -> Iterator[list[str]]:
-    """The functions on which MergeComposite runs inside, however it is called, also a module of it
-    that was imported again or made from its source; and `sys.setprofile`, if the answer replaces
-    what sees its calls."""
+    """Records the functions on which MergeComposite runs inside the context, even if its module is
+    imported again or recreated from its source; and `sys.setprofile`, if the answer replaces the
+    profiler."""
     used: list[str] = []
     code = MergeComposite.run_function.__code__
 
@@ -152,13 +153,14 @@ def _noticing_the_pass() -> Iterator[list[str]]:
         if sys.getprofile() is not seen:
             used.append("setprofile")
     finally:
-        sys.setprofile(before if callable(before) else None)  # not one in C, as cProfile's
+        # not a profiler in C, such as cProfile
+        sys.setprofile(before if callable(before) else None)
         threading.setprofile(of_threads)
 
 
 def _normal(mod: IRModule) -> Expr:
-    """@main without what MergeComposite writes beyond its task: composites have no attribute but
-    their name, and their parameters are in the order of their use."""
+    """@main in a normal form: composites have only their name as attribute, and their parameters
+    are in the order of their use."""
 
     def change(pre: Expr, post: Expr) -> Expr:
         if not (isinstance(post, Call) and isinstance(post.op, Function)):

@@ -1,4 +1,4 @@
-"""Structure that answers have in common: of their code, as a syntax tree, and of their modules."""
+"""Common structure of answers: of their code, as syntax trees, and of their modules."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 CODE, MODULE = "code", "module"
-DEPTH = 3  # levels below a node that are a part of its shape
-MOST = 400  # shapes that are kept of an answer, the same ones of every answer
-LEAST_ANSWERS = 6  # among fewer, nothing is rare
-RARE = 0.1  # share of the answers; more frequent shapes are no evidence
-LEAST_COMMON, LEAST_SHARE = 5, 0.5  # rare shapes of a reported pair
+DEPTH = 3  # levels below a node that belong to its shape
+MOST = 400  # number of shapes that are kept of an answer, chosen alike for every answer
+LEAST_ANSWERS = 6  # minimum number of answers; among fewer, no shape is rare
+RARE = 0.1  # share of the answers; more frequent shapes are not evidence
+LEAST_COMMON, LEAST_SHARE = 5, 0.5  # minimum of rare shapes of a reported pair
 
 Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two answers to an exercise that have much in common that few others have.
+    """Two answers to an exercise that share many rare shapes.
 
-    kind: CODE or MODULE. share: of the rare shapes of either, those of both, from 0 to 1. common:
-    how many these are.
+    kind: CODE or MODULE. share: the common rare shapes divided by the rare shapes of either, from 0
+    to 1. common: the number of common rare shapes.
     """
 
     exercise: str
@@ -45,12 +45,12 @@ class Pair:
 
 
 def code_shapes(cells: Iterable[str]) -> set[str]:
-    """The shapes of code: without names that it defines itself, comments, annotations and
-    docstrings. A cell that is not Python has none."""
+    """The shapes of code, ignoring names that it defines, comments, annotations and docstrings. A
+    cell that is not Python has none."""
     found: set[str] = set()
     for tree in trees(cells):
         nodes: list[ast.AST] = [tree]
-        for node in nodes:  # grows: those above come before those below
+        for node in nodes:  # the list grows: parents come before their children
             nodes += _parts(node)
         own = _own_names(nodes)
         found |= _shapes(nodes[::-1], partial(_syntax, own=own), _parts)
@@ -58,8 +58,8 @@ def code_shapes(cells: Iterable[str]) -> set[str]:
 
 
 def trees(cells: Iterable[str]) -> Iterator[ast.Module]:
-    """The syntax trees of the cells that are Python, also below a magic such as `%%time`; magics
-    and commands in them are calls, as in Jupyter."""
+    """The syntax trees of the Python cells, including the code below a magic such as `%%time`.
+    Magics and commands become calls, as in Jupyter."""
     for cell in cells:
         code = re.sub(r"\A\s*%%.*\n", "", cell)
         try:
@@ -81,13 +81,13 @@ def module_shapes(value: Any) -> set[str]:
 
 
 def kept(kind: str, shapes: Iterable[str]) -> tuple[str, ...]:
-    """Shapes as they are kept with a grade."""
+    """The shapes that are stored with a grade."""
     return tuple(f"{kind} {each}" for each in sorted(shapes)[:MOST])
 
 
 def pairs(shapes: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Pair]:
-    """The pairs of answers that are alike, the most alike first. shapes: `kept`, by exercise and
-    student."""
+    """The pairs of similar answers, the most similar first. shapes: the results of `kept`, by
+    exercise and student."""
     found = []
     for exercise, of in shapes.items():
         for kind in (CODE, MODULE):
@@ -119,7 +119,8 @@ def _pairs(exercise: str, kind: str, of: Mapping[str, set[str]]) -> list[Pair]:
 def _shapes(
     nodes: Iterable[Node], own: Callable[[Node], str], parts: Callable[[Node], Iterable[Node]]
 ) -> set[str]:
-    """A digest of each node that has parts, with DEPTH levels below it. nodes: parts come first."""
+    """A digest of each node that has parts, with DEPTH levels below it. nodes: parts precede their
+    parents."""
     ordered = list(nodes)
     texts = {node: own(node) for node in ordered}
     digests = {node: _digest(text) for node, text in texts.items()}
@@ -160,7 +161,7 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Whether a statement is a docstring, or a text that does nothing."""
+    """Whether a statement is a docstring or a text without effect."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

@@ -1,4 +1,5 @@
-"""Runs the cells of a notebook as Jupyter does: in the shell of its kernel, which shows nothing."""
+"""Runs the cells of a notebook as Jupyter does: in the shell of its kernel, but without output of
+values."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ from traitlets import Type, default
 from traitlets.config import Config
 
 CONFIG = Config(
-    HistoryManager={"enabled": False},  # no file, no thread
+    HistoryManager={"enabled": False},  # history without a file and without a thread
     InteractiveShell={"xmode": "Minimal", "colors": "nocolor"},
 )
 OF_FRONT_END = ("less", "more", "man", "clear", "subshell")
-"""Magics that show what a container or a kernel without connections does not have."""
+"""Magics that need features which a container or a kernel without connections lacks."""
 
 
 class _Nothing(DisplayFormatter):
-    """Shows no value: a large one costs neither time nor the limit of output."""
+    """Does not show values, because a large value would cost time and use up the output limit."""
 
     def format(self, obj: Any, include: Any = None, exclude: Any = None) -> Any:
         return {}, {}
@@ -44,7 +45,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     """The shell of a graded notebook: Jupyter's magics, `display`, `await` and `task?` work.
 
     Commands of the system are refused with a line of output, and the cell goes on. It has the name
-    of Jupyter's shell, because programs ask for it to find out whether they run in a notebook.
+    of Jupyter's shell, because programs check this name to detect a notebook.
     """
 
     displayhook_class = Type(_Unseen)
@@ -69,7 +70,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         self.system(f"{line} {cell}")
 
     def _show_nothing(self, line: str) -> None:
-        """A magic whose effect only somebody at a screen would see."""
+        """A magic whose effect is only visible on a screen."""
 
     def system(self, cmd: str) -> None:
         print(f"not run here: {cmd:.100}")
@@ -81,32 +82,33 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         return SList() if split else ""
 
     def enable_gui(self, gui: str | None = None) -> None:
-        """A graded notebook has no windows."""
+        """Does nothing, because a graded notebook has no windows."""
 
     def ask_exit(self) -> None:
         """`exit()` does nothing, so that the cells after it are graded."""
 
 
 def prepare_shell() -> None:
-    """Make a kernel without connections, and its shell, which forks of this process then have."""
+    """Create a kernel without connections and its shell; forks of this process inherit both."""
     shell = IPythonKernel(shell_class=ZMQInteractiveShell, config=CONFIG).shell
-    shell.extension_manager.load_extension("storemagic")  # as Jupyter does
+    shell.extension_manager.load_extension("storemagic")  # as in Jupyter
 
 
 async def run_cells(cells: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Run cells in the running loop, as a kernel does; returns their variables, and an error for
-    each cell that ends with one.
+    """Run cells in the running event loop, as a kernel does; returns their variables, and the error
+    of each cell that failed.
 
-    A cell with an error does not stop those after it. Call it once in a process, after
-    `prepare_shell`: the shell is IPython's global one, which `get_ipython()` returns.
+    A failed cell does not stop later cells. Call it once per process, after `prepare_shell`: the
+    shell is IPython's global one, which `get_ipython()` returns.
     """
     shell = ZMQInteractiveShell.instance()
     errors = []
     for number, cell in enumerate(cells, 1):
         error = await _error_of(shell, cell)
-        if error is not None and not isinstance(error, UsageError):  # of a magic: Jupyter continues
+        # an error of a magic: Jupyter continues
+        if error is not None and not isinstance(error, UsageError):
             errors.append(f"cell {number}: {_told(error)}"[:500])
-        await asyncio.sleep(0)  # tasks go on between cells
+        await asyncio.sleep(0)  # tasks continue between cells
     return shell.user_ns, errors
 
 
@@ -116,12 +118,13 @@ async def _error_of(shell: InteractiveShell, cell: str) -> BaseException | None:
     try:
         code = shell.transform_cell(cell)
     except Exception:
-        wrong = sys.exc_info()  # which the shell reports as the error of the cell
+        wrong = sys.exc_info()  # the shell reports it as the error of the cell
     try:
         result = await shell.run_cell_async(
             cell, store_history=True, transformed_cell=code, preprocessing_exc_tuple=wrong
         )
-    except Exception as fault:  # of the shell itself: a text with half of a character, for example
+    # an error of the shell itself, for example for a text with half a surrogate pair
+    except Exception as fault:
         return fault
     shell.events.trigger("post_execute")
     shell.events.trigger("post_run_cell", result)
@@ -132,6 +135,6 @@ async def _error_of(shell: InteractiveShell, cell: str) -> BaseException | None:
 def _told(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"{type(error).__name__}: it ended the cell, and the cells after it were run"
-    if isinstance(error, SyntaxError):  # its text names a file that IPython makes up
+    if isinstance(error, SyntaxError):  # its text contains a file name that IPython invents
         return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""The notebook and variant of a submission that are graded for each exercise."""
+"""Chooses, for each exercise, which notebook and variant of a submission are graded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from byoc_lab.lessons.grading.handed_in import Submission
 
 @dataclass
 class Chosen:
-    """A notebook to grade. path: below the student's folder. notes: for the teacher."""
+    """A notebook to grade. path: relative to the student's folder. notes: messages for the
+    teacher."""
 
     path: str
     data: notebooks.Notebook
@@ -35,7 +36,7 @@ class Choice:
     unread: dict[str, str] = field(default_factory=dict)
 
     def notes(self, name: str) -> list[str]:
-        """Notes on unreadable files that may contain the answer to an exercise: those named after
+        """Notes on unreadable files that may contain the answer to an exercise: files named after
         it, or after no exercise."""
         return [
             f"{path}: {why}"
@@ -57,7 +58,7 @@ def choose(submission: Submission, course: Course) -> Choice:
             candidates.setdefault(name, []).append(path)
         except notebooks.NotebookError as error:
             found.unread[path] = str(error)
-    for path in read:  # a copy of another exercise's notebook may have been filled in
+    for path in read:  # the student may have filled in a copy of another exercise's notebook
         candidates.setdefault(notebooks.named_by(path), [path])
     for path, why in submission.others.items():
         if notebooks.named_by(path) or not submission.files:
@@ -97,7 +98,7 @@ def _chosen(
 
 
 def _is_stub(data: notebooks.Notebook, name: str) -> bool:
-    """Whether the code is the handout, in any variant that the notebook names."""
+    """Whether the code equals the handout, in any variant that the notebook names."""
     seed = _seed(data, name, 0)
     known = isinstance(seed, int) and 0 <= seed < SEEDS
     given = notebooks.code_of(notebooks.notebook(name, seed if known else 0))
@@ -105,5 +106,5 @@ def _is_stub(data: notebooks.Notebook, name: str) -> bool:
 
 
 def _seed(data: notebooks.Notebook, name: str, expected: int) -> Any:
-    """The seed in a notebook's metadata, or else in its calls; `expected` if it names none."""
+    """The seed in a notebook's metadata, else the seed in its calls; `expected` if it has none."""
     return notebooks.told(data).get("seed", notebooks.called(data).get(name, expected))

@@ -1,4 +1,4 @@
-"""Answers that copy the part of byoc_lab that they are to write themselves."""
+"""Detects answers that copy the part of byoc_lab that they must reimplement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ COPIED = 0.5  # share of a function's shapes from which an answer is reported
 
 def copied(replaces: Sequence[Callable[..., Any]], cells: Sequence[str]) -> list[str]:
     """Notes about code that names or repeats a function that it replaces, by the structure of its
-    syntax tree: other names of variables, comments and another order of functions hide nothing."""
+    syntax tree: renamed variables, comments and a different order of functions do not hide a
+    copy."""
     notes = []
     own, named = code_shapes(cells), set(_names(cells))
     for function in replaces:
@@ -30,7 +31,8 @@ def copied(replaces: Sequence[Callable[..., Any]], cells: Sequence[str]) -> list
 
 
 def _names(cells: Sequence[str]) -> Iterator[str]:
-    """The names and texts in code, including attributes and imports: `getattr` takes a text."""
+    """The names and texts in code, including attributes and imports; texts, because `getattr` takes
+    a text."""
     for tree in trees(cells):
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):

@@ -1,4 +1,4 @@
-"""A course: the chosen exercises, the seeds of students, and the folder that holds them."""
+"""A course: the chosen exercises, the seeds of students, and the course folder."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MANIFEST = "course.json"
 STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
 EVERYBODY = "everybody"
 OF_TEACHER = (MANIFEST, SETTINGS, INSTRUCTOR, NBGRADER)
-"""What a graded notebook must not read in the folder of a course."""
-SEEDS = 1000  # for students; hidden variants have larger ones
-SEED_BITS = 64  # of a class's random seed, too many to try
-MAX_NAME = 200  # bytes of a student's name
+"""Files in a course folder that a graded notebook must not read."""
+SEEDS = 1000  # largest seed of students; hidden variants have larger seeds
+SEED_BITS = 64  # for the random seed of a class: too many to try all
+MAX_NAME = 200  # maximum of bytes in a student's name
 
 
 class CourseError(ByocLabError, ValueError):
@@ -34,10 +34,10 @@ class CourseError(ByocLabError, ValueError):
 class Course:
     """The exercises, seeds and students of a class.
 
-    seed: the class's; everything else follows from it. exercises: by name, in the order of the
-    columns of grades. students: those with a variant of their own; others get that of the class.
-    hidden: how many variants that nobody sees an answer is tried on. from_notebooks: the seeds are
-    those in the notebooks, since there is no course.
+    seed: the seed of the class, from which all other seeds are derived. exercises: their names, in
+    the order of the grade columns. students: the students with individual variants; all others get
+    the variant of the class. hidden: the number of hidden variants on which an answer is also run.
+    from_notebooks: whether the seeds are taken from the notebooks, because there is no course.
     """
 
     name: str
@@ -48,16 +48,16 @@ class Course:
     from_notebooks: bool = False
 
     def seed_of(self, student: str, exercise: str) -> int:
-        """The seed of a student's variant: small, since it is in the notebook."""
+        """The seed of a student's variant: small, because it is written in the notebook."""
         who = student if student in self.students else ""
         return _number(self.seed, who, exercise) % SEEDS
 
     def student_called(self, name: str) -> str:
-        """The student whose name differs at most in the case of letters, or else the name."""
+        """The student whose name differs at most in upper and lower case, else the given name."""
         return next((each for each in self.students if _folded(each) == _folded(name)), name)
 
     def hidden_seeds(self, exercise: str) -> tuple[int, ...]:
-        """The seeds of the hidden variants, the same for the class."""
+        """The seeds of the hidden variants, equal for the whole class."""
         return tuple(
             SEEDS + _number(self.seed, "hidden", exercise, str(n)) % 1_000_000
             for n in range(self.hidden)
@@ -85,12 +85,13 @@ def new_course(
     notebooks of students (one folder each, or `everybody`), instructor's copies with solutions, and
     a source folder for nbgrader.
 
-    seed: of the class; by default a random one, since a known seed gives away the hidden variants.
+    seed: the seed of the class; random by default, because a known seed reveals the hidden
+    variants.
 
-    A folder with the `course.json` of the same course is completed: what is in it stays.
-    Raises ArgumentError for another folder that is not empty and for students' names that cannot be
-    folders or cannot be told apart, UnknownNameError for an exercise, SolutionsError where the
-    solutions are not installed.
+    A folder with the `course.json` of the same course is completed; its files stay. Raises
+    ArgumentError for any other folder that is not empty, and for students' names that cannot be
+    folder names or cannot be distinguished; UnknownNameError for an unknown exercise;
+    SolutionsError if the solutions are not installed.
     """
     chosen = tuple(get(n).name for n in exercises) or tuple(e.name for e in all_exercises())
     _check_names(students)
@@ -107,7 +108,7 @@ def new_course(
             f"{folder} has a course with different {', '.join(other)}; name a folder that does not "
             f"exist yet, or give the options that it was made with to complete it"
         )
-    for exercise in chosen:  # where solutions are missing, nothing is written
+    for exercise in chosen:  # computed first: if solutions are missing, nothing is written
         notebooks.with_solution(exercise, course.seed_of("", exercise))
     _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")
     if not (folder / SETTINGS).exists():
@@ -130,7 +131,7 @@ def new_course(
 
 
 def _check_names(students: Sequence[str]) -> None:
-    """Raises ArgumentError for names that cannot be folders, or cannot be distinguished."""
+    """Raise ArgumentError for names that cannot be folder names, or cannot be distinguished."""
     seen: dict[str, str] = {}
     for student in students:
         if (

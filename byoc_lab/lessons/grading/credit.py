@@ -16,7 +16,7 @@ DIGITS = 2  # decimal places of points
 
 
 def with_credit(grades: Sequence[Grade], submission: Submission, settings: Settings) -> list[Grade]:
-    """The grades with the points that the settings give; reasons list the changes."""
+    """The grades with the points according to the settings; reasons list the changes."""
     return [_with_credit(each, submission, settings) for each in grades]
 
 
@@ -43,7 +43,7 @@ def _with_credit(grade: Grade, submission: Submission, settings: Settings) -> Gr
 
 
 def _hours_late(grade: Grade, submission: Submission, settings: Settings) -> float:
-    """The hours between the deadline of an answer and its hand-in; at most 0 if it was in time."""
+    """The hours from the deadline of an answer to its submission; at most 0 if it was in time."""
     deadline = settings.deadline(grade.exercise)
     moment = settings.handed_in.get(submission.student)
     if moment is None and grade.file in submission.times:

@@ -1,4 +1,4 @@
-"""The feedback for one student: a page of HTML that needs nothing else."""
+"""The feedback for one student: a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def page(
     student: str, course: Course, grades: Sequence[Grade], settings: Settings = DEFAULTS
 ) -> str:
     """The page: a table of points, then each exercise with its verdict, picture, hints, and the
-    code and the output of the student. student: the name that is shown."""
+    code and output of the student. student: the displayed name."""
     name = html.escape(student)
     total = sum(grade.points for grade in grades)
     open_ = sum(not grade.graded for grade in grades)

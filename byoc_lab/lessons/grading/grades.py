@@ -1,4 +1,4 @@
-"""Grades: of one exercise, and kept between runs."""
+"""The grade of an exercise, and storing grades between runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ UNGRADED = (NOT_HERE, NOT_GRADED, NOT_JUDGED)
 class Grade:
     """The grade of one exercise.
 
-    status: "passed", "not yet", "missing", what ended the run ("timed out", "crashed", ...),
-    BY_HAND for points that the teacher gave, or one of UNGRADED: then the points mean nothing.
-    messages: for the student. notes: for the teacher, such as a changed check. file: the notebook
-    that was graded. share: of the variants, those for which the answer is right, from 0 to 1.
-    hints: the highest one that the notebook asks for. code: of the student, cut where it is long.
-    printed: the beginning of what it printed. reasons: why the points are not those of the status.
-    shapes: of the code and of the modules that it gave, which `alike` compares.
+    status: "passed", "not yet", "missing", the end of the run ("timed out", "crashed", ...),
+    BY_HAND for points that the teacher gave, or one of UNGRADED: then the points have no meaning.
+    messages: messages for the student. notes: notes for the teacher, such as a changed check. file:
+    the graded notebook. share: the share of variants for which the answer is right, from 0 to 1.
+    hints: the highest hint that the notebook requests. code: the student's code, shortened if it is
+    long. printed: the beginning of its output. reasons: why the points differ from those of the
+    status. shapes: the shapes of the code and of the modules that it returned, which `alike`
+    compares.
     """
 
     exercise: str
@@ -50,11 +51,12 @@ class Grade:
 
     @property
     def graded(self) -> bool:
-        """Whether the answer was graded; if not, the fault is not the student's."""
+        """Whether the answer was graded; if not, it is not the student's fault."""
         return self.status not in UNGRADED
 
     def as_dict(self) -> dict[str, Any]:
-        """The grade as plain data, for JSON; without what only the page and `alike` need."""
+        """The grade as plain data, for JSON; without the fields that only the page and `alike`
+        need."""
         data = asdict(self)
         for name in ("html", "code", "printed", "shapes"):
             del data[name]
@@ -69,7 +71,7 @@ def not_graded(exercises: Sequence[str], note: str) -> list[Grade]:
 def kept(
     folder: Path | None, submission: Submission, course: Course, limits: Limits
 ) -> dict[str, Grade]:
-    """The grades that an earlier run has kept, by exercise, if they are of the same notebooks."""
+    """The grades stored by an earlier run, by exercise, if the notebooks are unchanged."""
     if folder is None:
         return {}
     try:
@@ -78,7 +80,7 @@ def kept(
             return {}
         return {each["exercise"]: _read_grade(each) for each in data["grades"]}
     except (OSError, ValueError, KeyError, TypeError):
-        return {}  # none is kept, or the file was cut off: it is graded again
+        return {}  # nothing is stored, or the file was cut off: grade again
 
 
 def _read_grade(data: Mapping[str, Any]) -> Grade:
@@ -93,7 +95,7 @@ def keep(
     limits: Limits,
     grades: Sequence[Grade],
 ) -> None:
-    """Keep the grades of the exercises of a submission that were graded."""
+    """Store the grades of those exercises of a submission that were graded."""
     known = [asdict(each) for each in grades if each.graded]
     if folder is None or not known:
         return
@@ -109,7 +111,7 @@ def _kept_file(folder: Path, submission: Submission) -> Path:
 
 def file_name(student: str) -> str:
     """The name of a student's file without its suffix. A name that is too long is cut, and a part
-    of its hash keeps it distinct."""
+    of its hash is added to keep it unique."""
     name = student.encode()
     if len(name) <= MAX_NAME and "/" not in student:
         return student

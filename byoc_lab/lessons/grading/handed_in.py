@@ -1,4 +1,4 @@
-"""The submissions of students: folders, notebooks and archives, under any names."""
+"""The submissions of students: folders, notebooks and archives with any names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.settings import SETTINGS
 
-VERSION = 5  # of kept results: those of another version are graded again
+VERSION = 5  # version of stored results; results of other versions are graded again
 MAX_FILE = 32 << 20
-MAX_NOTEBOOKS = 500  # per student
+MAX_NOTEBOOKS = 500  # maximum per student
 MAX_OTHERS = 50
-FIRST = 64  # bytes of a file, which begins with a brace if it is a notebook
+FIRST = 64  # maximum of bytes in a file; a notebook begins with a brace
 NOTEBOOK, ZIP = ".ipynb", ".zip"
-CHECKPOINTS = (".ipynb_checkpoints",)  # copies that Jupyter makes
+CHECKPOINTS = (".ipynb_checkpoints",)  # copies that Jupyter creates
 PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")
@@ -39,11 +39,12 @@ BYTE_ORDER_MARKS = (
 class Submission:
     """The notebooks of one student.
 
-    files: their texts by path below the student's folder, the oldest first. notes: for the teacher,
-    about files that could not be read. times: when each file was last changed, in seconds since
-    1970: of a notebook in an archive, the archive, whose members can claim any time. others: files
-    that are not graded, and why. place: its folder or file. stray: a file beside the submissions,
-    which is one only if it has the name of a student. remarks: notes on what was read.
+    files: their texts by path relative to the student's folder, the oldest first. notes: notes for
+    the teacher about files that could not be read. times: the last change of each file, in seconds
+    since 1970; for a notebook in an archive, the last change of the archive, because its members
+    can claim any time. others: files that are not graded, and the reasons. place: its folder or
+    file. stray: whether it is a file next to the submissions, which only counts if it has the name
+    of a student. remarks: notes on files that were read.
     """
 
     student: str
@@ -56,14 +57,15 @@ class Submission:
     remarks: tuple[str, ...] = ()
 
     def digest(self, course: Course, limits: Limits) -> str:
-        """Changes with anything that the grades depend on."""
+        """A digest that changes with everything on which the grades depend."""
         parts = [VERSION, asdict(course), asdict(limits), list(self.files.items()), self.notes]
         parts += [list(self.others.items()), self.remarks]
         return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def decoded(data: bytes) -> str:
-    """A text of unknown encoding: by its byte order mark, or UTF-8, or else Latin-1."""
+    """A text of unknown encoding, decoded by its byte order mark, else as UTF-8, else as
+    Latin-1."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
@@ -74,8 +76,8 @@ def decoded(data: bytes) -> str:
 
 
 def displayed(name: str) -> str:
-    """The name of a file as text that any file and terminal takes: in NFC, of bytes that are not
-    UTF-8 the characters of Latin-1, and of control characters the escape sequences."""
+    """The name of a file as text that any file and terminal supports: in NFC, with bytes that are
+    not UTF-8 read as Latin-1, and control characters escaped."""
     text = decoded(name.encode("utf-8", errors="surrogateescape"))
     text = unicodedata.normalize("NFC", text)
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -83,10 +85,10 @@ def displayed(name: str) -> str:
 
 def submissions_in(folder: Path) -> list[Submission]:
     """The submissions of a folder, sorted by student: a folder, a notebook or an archive for each.
-    A folder with a hidden name is one if it has notebooks.
+    A hidden folder counts if it has notebooks.
 
-    Whatever cannot be read gives a submission without that file, and a note. Raises ArgumentError
-    if `folder` is not a folder.
+    For a file that cannot be read, the submission has a note instead. Raises ArgumentError if
+    `folder` is not a folder.
     """
     if not folder.is_dir():
         raise ArgumentError(
@@ -104,8 +106,8 @@ def submissions_in(folder: Path) -> list[Submission]:
 
 
 def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, Path]:
-    """The course that submissions belong to, and its folder: the one in the folder or its parent;
-    else a course of the exercises in the notebooks, with the seeds in them."""
+    """The course of submissions, and its folder: the course in the folder or its parent; else a
+    course made from the exercises and seeds in the notebooks."""
     places = (folder, folder.resolve().parent)
     for place in places:
         if (place / MANIFEST).is_file():
@@ -127,11 +129,12 @@ def _exercise(path: str, text: str, known: Sequence[str]) -> str:
 def whole_class(
     submissions: Sequence[Submission], course: Course, others: Iterable[str] = ()
 ) -> list[Submission]:
-    """One submission for each student, including students of the course, and `others`, who handed
-    in nothing.
+    """One submission for each student, including students of the course and `others` without a
+    submission.
 
-    A student is called as the course has it, whatever the case of the letters of a file's name.
-    Several submissions of one student, as a folder and an archive, are graded as one, with a note.
+    The course defines the spelling of a name, whatever the upper and lower case in file names.
+    Several submissions of one student, such as a folder and an archive, are graded as one, with a
+    note.
     """
     known = dict.fromkeys((*course.students, *others))
     of: dict[str, list[Submission]] = {}
@@ -144,7 +147,7 @@ def whole_class(
 
 
 def _merged(student: str, several: Sequence[Submission]) -> Submission:
-    """Submissions of one student as one, with the oldest file first."""
+    """Several submissions of one student as one, with the oldest file first."""
     if len(several) == 1:
         return replace(several[0], student=student)
     files: dict[str, str] = {}
@@ -176,7 +179,7 @@ def _suffix(path: PurePath) -> str:
 
 @dataclass
 class _Told:
-    """The notes on a submission, and the files that are not graded, with the reason."""
+    """Collects the notes on a submission, and the files that are not graded, with the reasons."""
 
     notes: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
@@ -187,7 +190,7 @@ class _Told:
 
 
 def _submission(path: Path) -> Submission:
-    aged: list[tuple[float, str, str]] = []  # by time, then by length of name
+    aged: list[tuple[float, str, str]] = []  # by time, then by length of the name
     times: dict[str, float] = {}
     told = _Told()
     place = displayed(path.name)
@@ -195,7 +198,7 @@ def _submission(path: Path) -> Submission:
         return Submission(place, {}, ("it is a link, which is not followed",), place=place)
     student = place
     if not path.is_dir():
-        cut = path.name.lower().find(NOTEBOOK)  # also of `ann.ipynb.txt`
+        cut = path.name.lower().find(NOTEBOOK)  # this includes `ann.ipynb.txt`
         student = displayed(path.name[:cut] if cut > 0 else path.stem)
     try:
         for name, changed, arrived, text in (
@@ -272,13 +275,14 @@ def _archive(path: Path, name: str, told: _Told) -> Read:
                         text = _notebook(file, inside, inner, told)
                     if text is not None:
                         yield inner, _seconds(member.date_time), arrived, text
-    # zipfile raises these for archives that are damaged, encrypted, or packed in an unknown way.
+    # zipfile raises these for archives that are damaged, encrypted, or use an unknown compression.
     except (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, zlib.error, LZMAError) as error:
         told.notes.append(_unread(name, error))
 
 
 def _notebook(file: IO[bytes], path: PurePath, name: str, told: _Told) -> str | None:
-    """The text of a notebook, which may have another suffix; None for a file that is none."""
+    """The text of a notebook, which may have a different suffix; None if the file is not a
+    notebook."""
     start = file.read(FIRST)
     if _suffix(path) != NOTEBOOK and not decoded(start).lstrip().startswith("{"):
         told.leave(name, "it is not a notebook; ask for the .ipynb file")
@@ -295,12 +299,13 @@ def _notebook(file: IO[bytes], path: PurePath, name: str, told: _Told) -> str | 
 
 
 def _leave_hidden(path: PurePath, name: str, told: _Told) -> None:
-    if _suffix(path) == NOTEBOOK and not path.name.startswith("._"):  # which macOS adds
+    if _suffix(path) == NOTEBOOK and not path.name.startswith("._"):  # macOS adds these files
         told.leave(name, "it is hidden, and hidden files are not graded; ask for it under its name")
 
 
 def _seconds(moment: Sequence[int]) -> float:
-    """The time of a member of an archive, in an unknown time zone: it is compared with others."""
+    """The time of a member of an archive, in an unknown time zone; it is only compared with other
+    members."""
     year, month, day, hour, minute, second = moment[:6]
     return ((((year - 1970) * 12 + month) * 31 + day) * 24 + hour) * 3600 + minute * 60 + second
 

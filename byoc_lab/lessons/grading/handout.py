@@ -1,4 +1,5 @@
-"""The notebooks of all exercises in one folder (`python -m byoc_lab.lessons.grading.handout`)."""
+"""Writes the notebooks of all exercises into one folder (`python -m
+byoc_lab.lessons.grading.handout`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Grades for results of sandboxes, computed in guarded processes, since results may be hostile."""
+"""Computes grades from the results of sandboxes, in guarded processes, because results may be
+hostile."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Apart = Callable[..., Any]  # `guarded`, or `forked` in a process without thread
 
 
 def prepare() -> None:
-    """Import the modules that answers and judges need, so that forks of this process have them."""
+    """Import the modules that answers and judges need, so that forks of this process inherit
+    them."""
     all_exercises()
     all_rules()
     for name in ("byoc_lab.lab.checking", "numpy.random"):
@@ -41,8 +43,9 @@ def graded(
     cells: Sequence[str] = (),
     apart: Apart = guarded,
 ) -> Grade:
-    """The grade for the result of a sandbox for one notebook. seeds: of the variants it was tried
-    on. notes: for the teacher. cells: the student's code. apart: creates the judge's process."""
+    """The grade for the result of one notebook's sandbox. seeds: the seeds of the variants on which
+    it was run. notes: notes for the teacher. cells: the student's code. apart: creates the judge's
+    process."""
     told = list(notes)
     if result["status"] == LOST:
         note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
@@ -82,7 +85,7 @@ def graded(
 
 
 def _stopped(status: str, limits: Limits) -> str:
-    """The message for a notebook whose run did not end by itself."""
+    """The message for a notebook whose run did not end normally."""
     if status == CRASHED:
         return "a signal ended your notebook: a fault in native code, or a call such as os.kill"
     if status == MUCH_MEMORY:
@@ -93,7 +96,7 @@ def _stopped(status: str, limits: Limits) -> str:
 
 
 def _judged_apart(apart: Apart, name: str, *given: Sequence[Any]) -> dict[str, Any]:
-    """`_judge` in a guarded process, tried twice if the process dies. Raises ChildError."""
+    """`_judge` in a guarded process, repeated once if the process dies. Raises ChildError."""
     try:
         found: dict[str, Any] = apart(_judge, name, *given, time_limit=JUDGE_SECONDS)
     except ChildError as error:
@@ -106,21 +109,22 @@ def _judged_apart(apart: Apart, name: str, *given: Sequence[Any]) -> dict[str, A
 def _judge(
     name: str, seeds: Sequence[int], replies: Sequence[Any], cells: Sequence[str]
 ) -> dict[str, Any]:
-    """The verdict and the shapes of an answer, in the guarded process, whose memory is limited: a
-    module may ask for terabytes."""
+    """The verdict and the shapes of an answer, computed in the guarded process with limited memory,
+    because a module may request terabytes."""
     limit(as_=JUDGE_MEMORY)
     found = judged(name, seeds, replies)
     code = alike.code_shapes(cells)
     modules: set[str] = set()
-    for reply in replies[1:] or replies:  # hidden variants are the same for the class
-        if "value" in reply and found["mistake"] != "kind":  # such a value has no modules to read
+    for reply in replies[1:] or replies:  # hidden variants are equal for the whole class
+        if "value" in reply and found["mistake"] != "kind":  # such a value has no modules
             modules |= alike.module_shapes(decode(reply["value"]))
     shapes = (*alike.kept(alike.CODE, code), *alike.kept(alike.MODULE, modules))
     return {**found, "shapes": shapes, "noticed": copied(get(name).replaces, cells)}
 
 
 def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """The verdict on replies, as data; runs in a guarded process, since replies may be hostile."""
+    """The verdict on replies, as data; runs in a guarded process, because replies may be
+    hostile."""
     exercise = get(name)
     wrong: Mistake | None = None
     if not replies or (len(replies) not in (1, len(seeds))):

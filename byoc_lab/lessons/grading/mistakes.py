@@ -28,7 +28,7 @@ class Result:
 
 
 def results(grades: Mapping[str, Sequence[Grade]]) -> list[Result]:
-    """The results of each exercise: passed first, then the mistakes, the most frequent first."""
+    """The results of each exercise: "passed" first, then the mistakes, the most frequent first."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for student, of_student in grades.items():
         for grade in of_student:
@@ -46,7 +46,8 @@ def _order(result: str, students: Sequence[str]) -> tuple[int, int, str]:
 
 
 def figure(found: Sequence[Result], theme: str = "light") -> Figure:
-    """A bar for each result, whose length is the number of students. theme: "light" or "dark"."""
+    """A figure with a bar for each result; its length is the number of students. theme: "light" or
+    "dark"."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -1,4 +1,5 @@
-"""Notebooks of exercises: for students, for instructors with the solution, with nbgrader's data."""
+"""Notebooks of exercises: for students, for instructors (with the solution), and for nbgrader (with
+its metadata)."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ import sys
 for _loaded in [each for each in sys.modules if each.startswith("byoc_lab.lessons")]:
     del sys.modules[_loaded]  # `check` is imported anew: an earlier cell may have replaced it
 """
-"""Begins the check's cell for nbgrader, whose verdict gives the points."""
+"""The beginning of the check cell for nbgrader; its verdict gives the points."""
 HIDDEN = "`check` also runs a function on variants of the task that you do not see."
-MAX_ANSWER = 20_000  # characters that are kept of an answer
+MAX_ANSWER = 20_000  # maximum of characters that are kept of an answer
 HINT = re.compile(r"\.hint\(\s*(?:step\s*=\s*)?([1-3]?)\s*\)")
 CALL = re.compile(
     r"""\b(?:exercise|check)\(\s*["']([\w-]+)["'](?:[^)]{0,99}?\bseed\s*=\s*(\d{1,9}))?"""
@@ -33,7 +34,7 @@ SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
 class SolutionsError(ByocLabError):
-    """The solutions of the exercises are not here."""
+    """The solutions of the exercises are not installed."""
 
 
 class NotebookError(ByocLabError, ValueError):
@@ -45,10 +46,10 @@ def notebook(
 ) -> Notebook:
     """The notebook of an exercise in the variant of a seed, as JSON.
 
-    answer: the text of the answer's cell; None for the stub. nbgrader: with the metadata by which
-    nbgrader releases and grades it.
+    answer: the text of the answer cell; None for the stub. nbgrader: whether to add the metadata
+    with which nbgrader releases and grades it.
 
-    Raises UnknownNameError for a name that no exercise has.
+    Raises UnknownNameError if no exercise has this name.
     """
     exercise = get(name)
     stub = exercise.stub_of(seed).strip()
@@ -88,9 +89,10 @@ def notebook(
 
 
 def with_solution(name: str, seed: int = 0, nbgrader: bool = False) -> Notebook:
-    """The instructor's copy. For nbgrader, the solution is between the lines that it removes.
+    """The instructor's copy. For nbgrader, the solution is between markers, and nbgrader removes
+    it.
 
-    Raises SolutionsError where the solutions are not installed.
+    Raises SolutionsError if the solutions are not installed.
     """
     try:
         from byoc_lab.lessons.solutions import source
@@ -120,7 +122,7 @@ def dumps(data: Notebook) -> str:
 
 
 def read(text: str) -> Notebook:
-    """A notebook of somebody else, from version 3 on. Raises NotebookError for other text."""
+    """An external notebook, of format version 3 or later. Raises NotebookError for other text."""
     if not text.strip():
         raise NotebookError("the file is not a notebook: it is empty")
     try:
@@ -151,10 +153,10 @@ def told(data: Notebook) -> Mapping[str, Any]:
 
 
 def exercise_of(path: str, data: Notebook, known: Collection[str]) -> str:
-    """The exercise of a notebook, among those known: by its metadata, or else its calls of
-    `exercise` and `check`, its heading, or the name of its file.
+    """The exercise of a notebook, among the known exercises: by its metadata, else by its calls of
+    `exercise` and `check`, its heading, or its file name.
 
-    Raises NotebookError for a notebook with an answer that names none, or more than one.
+    Raises NotebookError if a notebook with an answer names no exercise or several.
     """
     name = told(data).get("exercise")
     if isinstance(name, str) and name in known:
@@ -174,45 +176,45 @@ def exercise_of(path: str, data: Notebook, known: Collection[str]) -> str:
 
 
 def called(data: Notebook) -> dict[str, int]:
-    """The exercises whose `exercise` or `check` a notebook's code calls, with the seed."""
+    """The exercises for which a notebook's code calls `exercise` or `check`, with the seed."""
     return {name: int(seed or 0) for text in code_of(data) for name, seed in CALL.findall(text)}
 
 
 def named_by(path: str) -> str:
-    """The exercise whose name the name of a file has, however it is written; empty if it has the
-    names of none or of several."""
+    """The exercise whose name is in the name of a file, however it is written; empty if no exercise
+    or several match."""
     words = re.sub("[^a-z0-9]+", "-", PurePosixPath(path).name.lower())
     found = [e.name for e in all_exercises() if e.name in words]
     return found[0] if len(found) == 1 else ""
 
 
 def code_of(data: Notebook) -> list[str]:
-    """The texts of the code cells, but of those that only start the task and check the answer."""
+    """The texts of the code cells, except those that only start the task and check the answer."""
     return ["".join(c["source"]) for c in data["cells"] if c["cell_type"] == "code"]
 
 
 def answer_cells(data: Notebook) -> list[str]:
-    """The texts of the code cells that are the student's: all but the task and the check."""
+    """The texts of the student's code cells: all except the task and the check."""
     cells = (c for c in data["cells"] if c["cell_type"] == "code")
     texts = ("".join(c["source"]).strip() for c in cells if _part(c) not in ("task", "check"))
     return [text for text in texts if text]
 
 
 def answer_of(data: Notebook) -> str:
-    """The student's code as one text, cut at MAX_ANSWER characters."""
+    """The student's code as one text, cut after MAX_ANSWER characters."""
     text = "\n\n".join(answer_cells(data))
     return text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n# ... cut off"
 
 
 def hints_of(data: Notebook) -> int:
-    """The highest hint that a notebook's code asks for, as `verdict.hint(2)` does; 0 for none."""
+    """The highest hint that a notebook's code requests, as with `verdict.hint(2)`; 0 for none."""
     lines = (line for text in code_of(data) for line in text.splitlines())
     found = (step for line in lines for step in HINT.findall(line.partition("#")[0]))
     return max((int(step or 1) for step in found), default=0)
 
 
 def changed_cells(data: Notebook, name: str) -> list[str]:
-    """Describe the changes to the cells that students should leave as they are."""
+    """Describe the changes of cells that students should not change."""
     original = notebook(name)
     found = {_part(cell): "".join(cell["source"]) for cell in data["cells"]}
     if not {*PARTS} & {*found}:

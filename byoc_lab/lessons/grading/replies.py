@@ -21,8 +21,8 @@ class ReplyError(ByocLabError, ValueError):
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """JSON for a reply. A value without JSON form is replaced by the name of its type: it is no
-    valid answer."""
+    """JSON for a reply. A value that JSON cannot represent is replaced by the name of its type: it
+    is not a valid answer."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
@@ -40,7 +40,7 @@ def encode(value: Any, depth: int = 0) -> Any:
 
 
 def decode(data: Any, depth: int = 0) -> Any:
-    """The reply that `encode` was given. Raises ReplyError for other data."""
+    """The reply that was given to `encode`. Raises ReplyError for other data."""
     if data is None or isinstance(data, (bool, int, str)):
         return data
     try:
@@ -61,7 +61,7 @@ def decode(data: Any, depth: int = 0) -> Any:
 
 
 class Other:
-    """A value that is not an answer; its class has the name of the type it had."""
+    """A value that is not an answer; its class has the name of the value's type."""
 
     def __new__(cls, name: str) -> Any:
         return object.__new__(type(name[:80] or "unknown", (Other,), {}))

@@ -1,11 +1,11 @@
 """The process that runs the notebooks of one submission.
 
-`python -m byoc_lab.lessons.grading.sandbox PARENT` writes an empty message when it is sure to end
-with its grader, gets one request, and writes a message for each notebook. It forks a process for
-each notebook, in which alone a student's code runs; what that process sends back is data, which is
-judged elsewhere. Another fork reads the request, so that the seeds of hidden variants were never
-in the memory that a notebook's process inherits. PARENT: the process with which it ends; 0 in a
-container, which ends with its parent.
+`python -m byoc_lab.lessons.grading.sandbox PARENT` writes an empty message once it is certain to
+end with its grader, reads one request, and writes a message for each notebook. It forks a process
+for each notebook; a student's code runs only there, and this process returns data, which is judged
+elsewhere. A separate fork reads the request, so the seeds of hidden variants are never in the
+memory that a notebook's process inherits. PARENT: the process with which it ends; 0 in a container,
+which ends with its parent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from byoc_lab.lessons.tools import library
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")
-READ_SECONDS = 120.0  # processor time, until the questions are drawn
+READ_SECONDS = 120.0  # seconds of processor time, until the questions are drawn
 FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 
 
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def read_request(descriptor: int) -> dict[str, Any] | None:
-    """The request, with seeds replaced by questions; None if there is none."""
+    """The request, with seeds replaced by questions; None at the end of the input."""
     with os.fdopen(descriptor, "rb") as file:
         message = read_message(file)
     if message is None:
@@ -83,7 +83,8 @@ def read_request(descriptor: int) -> dict[str, Any] | None:
 def run_notebook(
     notebook: dict[str, Any], limits: Limits, folder: Path, hidden: list[Path], contained: bool
 ) -> dict[str, str]:
-    """Run one notebook in a fork; {"status", "printed", "reply"}, the last as the fork wrote it."""
+    """Run one notebook in a fork; returns {"status", "printed", "reply"}, with the reply as the
+    fork wrote it."""
     found = supervised(partial(_student, notebook, hidden), limits, folder, contained)
     return {
         "status": found.status,
@@ -97,7 +98,7 @@ def _student(notebook: dict[str, Any], hidden: list[Path], written: int) -> None
     noticed: list[str] = []
     try:
         refuse_by_hook(hidden, noticed)
-        # The loop is never closed: tasks that go on end with the process.
+        # The loop is never closed: tasks that still run end with the process.
         result = asyncio.new_event_loop().run_until_complete(replies(notebook))
         data = json.dumps({**result, "noticed": sorted(set(noticed))}).encode()
         with os.fdopen(written, "wb") as file:
@@ -113,7 +114,7 @@ def _student(notebook: dict[str, Any], hidden: list[Path], written: int) -> None
 
 
 def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
-    """Refuse Python's sockets and hidden folders; attempts are recorded in `noticed`."""
+    """Refuse Python's sockets and access to hidden folders; attempts are recorded in `noticed`."""
     folders = tuple(str(path) for path in hidden)
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -130,10 +131,12 @@ def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
 
 
 def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with the questions drawn from its seeds, and without the seeds: no process that
-    runs a student's code has the seeds of hidden variants, of any exercise.
+    """The notebook with the questions drawn from its seeds, and without the seeds, because no
+    process that runs a student's code may have the seeds of hidden variants.
 
-    "not_here": what the exercise needs that is not on this machine; a student cannot claim it."""
+    "not_here": a requirement of the exercise that this machine lacks; determined here, so that a
+    student cannot claim it.
+    """
     from byoc_lab.lessons.exercises import get
 
     exercise, seeds = get(notebook["exercise"]), notebook.pop("seeds")
@@ -143,15 +146,15 @@ def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 async def replies(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Run the cells, then the answer for each question: {"errors", "replies" or "missing"}.
+    """Run the cells, then the answer for each question; returns {"errors", "replies" or "missing"}.
 
-    A cell with an error does not stop those after it.
+    A failed cell does not stop later cells.
     """
     from byoc_lab.lessons.exercises import get
 
     exercise = get(notebook["exercise"])
     respond, varies = exercise.respond, exercise.varies
-    library()  # as in Jupyter, `check` registers it with the question
+    library()  # as in Jupyter, where `check` registers it together with the question
     questions = [exercise.made(each) for each in notebook["questions"]]
     namespace, errors = await run_cells(notebook["cells"])
     if "answer" not in namespace:
@@ -164,7 +167,7 @@ async def replies(notebook: dict[str, Any]) -> dict[str, Any]:
                 found.append({"kind": type(answer).__name__})
             else:
                 found.append({"value": encode(respond(answer, question))})
-        except BaseException as error:  # such as SystemExit of `exit()`
+        except BaseException as error:  # including the SystemExit of `exit()`
             found.append({"raised": f"{type(error).__name__}: {error}"[:2000]})
     return {"errors": errors, "replies": found}
 

@@ -1,4 +1,4 @@
-"""Runs notebooks in sandboxes: the side of the grader, which never waits without a limit."""
+"""The grader's side of sandboxes: runs notebooks in them, and never waits without a limit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
 
 LOST = "sandbox lost"
-"""The status of a notebook whose sandbox ended, or did not answer, twice."""
+"""The status of a notebook whose sandbox twice ended or did not answer."""
 
 MUCH = {"status": MUCH_MEMORY, "reply": ""}  # the kernel killed the process
-OF_SANDBOX = 16  # processes and threads of the sandbox itself, and more
+OF_SANDBOX = 16  # processes and threads of the sandbox itself, with a margin
 SCRATCH = "byoc-lab-grading-"
 TRIES = 2
-START_SECONDS = 120.0  # until a sandbox has imported the modules that notebooks need
+START_SECONDS = 120.0  # seconds until a sandbox has imported the modules that notebooks need
 
 
 def run_sandboxed(
@@ -37,8 +37,8 @@ def run_sandboxed(
 ) -> Iterator[dict[str, Any]]:
     """Run notebooks in a sandbox; yields one result for each.
 
-    way: one of `containers.WAYS`; None for no container. Where the sandbox itself ends or does not
-    answer, the notebook that was running and the rest get another sandbox; after `TRIES` of them
+    way: one of `containers.WAYS`; None for no container. If the sandbox itself ends or does not
+    answer, the running notebook and the remaining ones get a new sandbox; after `TRIES` sandboxes
     the notebook's status is LOST.
     """
     left, tries = list(tasks), 0
@@ -63,7 +63,7 @@ def run_sandboxed(
 def _served(
     request: dict[str, Any], seconds: float, way: str | None, folder: str
 ) -> Iterator[dict[str, Any]]:
-    """The results of one sandbox, until it ends or gives none for some seconds."""
+    """The results of one sandbox, until it ends or gives no result for some seconds."""
     parent = 0 if way else os.getpid()
     command = [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(parent)]
     environment = containers.environment() | {name: "1" for name in OF_LIBRARIES}
@@ -85,7 +85,7 @@ def _served(
                 result = json.loads(child.receive(seconds, seconds))
                 before, killed = killed, group.killed() if group else 0
                 yield {**result, **MUCH} if killed > before else result
-            child.ended(END_LIMIT)  # a regular end, so that its processor time is added to ours
+            child.ended(END_LIMIT)  # end it regularly, so that its processor time is added to ours
         except ChildError:
             if group is not None and group.killed() > killed:
                 yield {"printed": "", "isolated": bool(way), **MUCH}
@@ -95,7 +95,7 @@ def _served(
 
 
 def _counting(limits: Limits) -> AbstractContextManager[groups.Group | None]:
-    """A control group for a sandbox, if there are any here."""
+    """A control group for a sandbox, if this machine supports one."""
     if groups.failure():
         return nullcontext()
     return groups.group(limits.memory, 2 * limits.processes + OF_SANDBOX)

@@ -24,21 +24,21 @@ EVERY = "every"
 
 
 class SettingsError(ByocLabError, ValueError):
-    """A course's settings cannot be read, or have a key or a value that means nothing."""
+    """A course's settings cannot be read, or have an invalid key or value."""
 
 
 @dataclass(frozen=True)
 class Late:
-    """The penalty for late answers. grace_hours: after the deadline, without loss. lost: pairs of
-    hours after the grace and the percentage that is lost from then on, ascending. linear: whether
-    the percentage grows evenly from each pair to the next one, in place of steps."""
+    """The penalty for late answers. grace_hours: hours after the deadline without a penalty. lost:
+    pairs of hours after the grace period and the percentage that is lost from then on, ascending.
+    linear: whether the percentage increases linearly between pairs instead of in steps."""
 
     grace_hours: float = 0.0
     lost: tuple[tuple[float, float], ...] = ((0.0, 100.0),)
     linear: bool = False
 
     def percent(self, hours: float) -> float:
-        """The percentage that an answer loses which is some hours late."""
+        """The percentage that an answer loses if it is this many hours late."""
         over = hours - self.grace_hours
         reached = [pair for pair in self.lost if over > pair[0]]
         if not reached:
@@ -52,8 +52,8 @@ class Late:
 
 @dataclass(frozen=True)
 class Partial:
-    """Partial credit. variants: whether a wrong answer gets the share of the variants for which it
-    is right. hint_percent: the cost of each hint."""
+    """Partial credit. variants: whether a wrong answer gets points in proportion to the variants
+    for which it is right. hint_percent: the cost of each hint in percent."""
 
     variants: bool = False
     hint_percent: float = 0.0
@@ -61,7 +61,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Override:
-    """Points that the teacher gives, which replace those of the grader."""
+    """Points given by the teacher, which replace those of the grader."""
 
     student: str
     exercise: str
@@ -73,10 +73,10 @@ class Override:
 class Settings:
     """The settings in `course.toml`; without the file, the defaults.
 
-    anonymous: codes in place of names. tables: those of TABLES that are written beside the table of
-    points. link: the address of a notebook, with `{exercise}`. deadlines: by exercise; EVERY for
-    the others. handed_in: when a student handed in, in place of the time of the file. ids: of
-    students in the learning platform.
+    anonymous: whether codes replace names. tables: the names in TABLES of further tables to write.
+    link: the address of a notebook, with `{exercise}`. deadlines: by exercise; EVERY for all
+    others. handed_in: the submission time of a student, which replaces the time of the file. ids:
+    the ids of students in the learning platform.
     """
 
     anonymous: bool = False
@@ -94,16 +94,17 @@ class Settings:
         return self.deadlines.get(exercise, self.deadlines.get(EVERY))
 
     def shown(self, student: str, seed: int) -> str:
-        """The name of a student in tables and on pages: a code in an anonymous course.
+        """The displayed name of a student in tables and on pages: a code in an anonymous course.
 
-        seed: of the class, without which nobody finds the code of a name."""
+        seed: the seed of the class, which is needed to compute the code of a name.
+        """
         if not self.anonymous:
             return student
         digest = hashlib.sha256("\n".join((str(seed), student)).encode()).hexdigest()
         return f"student-{digest[:10]}"
 
     def check_students(self, students: Iterable[str]) -> None:
-        """Raises SettingsError for a student who is named here and is not one of the class."""
+        """Raise SettingsError for a student in the settings who is not in the class."""
         known = set(students)
         named = {"override": [o.student for o in self.override], "handed_in": self.handed_in}
         for key, names in named.items():
@@ -118,9 +119,10 @@ DEFAULTS = Settings()
 
 
 def read_settings(folder: Path, exercises: Sequence[str]) -> Settings:
-    """The settings in a folder; the defaults if it has no `course.toml`. exercises: of the course.
+    """The settings in a folder; the defaults if it has no `course.toml`. exercises: the exercises
+    of the course.
 
-    Raises SettingsError for a file that is not TOML, and for keys and values that mean nothing.
+    Raises SettingsError if the file is not TOML, and for invalid keys and values.
     """
     path = folder / SETTINGS
     if not path.is_file():
@@ -161,7 +163,7 @@ class _Reader:
     def fields(
         self, kind: type[Any], key: str, value: Any, /, **readers: Callable[[str, Any], Any]
     ) -> Any:
-        """A dataclass of a table whose keys are its fields."""
+        """A dataclass from a table whose keys are its fields."""
         if not isinstance(value, dict):
             raise self.wrong(key, "a table", value)
         start = f"{key}." if key else ""
@@ -174,7 +176,7 @@ class _Reader:
     def by(
         self, name: Callable[[str, Any], str], read: Callable[[str, Any], Any]
     ) -> Callable[[str, Any], dict[str, Any]]:
-        """A reader of tables with any keys."""
+        """A reader of tables with arbitrary keys."""
 
         def table(key: str, value: Any) -> dict[str, Any]:
             if not isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""The grading of submissions: found, run in sandboxes on any executor, judged, kept, tabulated."""
+"""Grades submissions: finds them, runs them in sandboxes on any executor, judges them, and stores
+and tabulates the grades."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _CLONE = Path(__file__).parents[3]
 
 
 def not_contained() -> str:
-    """A warning on the protection that is missing if notebooks are graded without a container."""
+    """A warning about the missing protection if notebooks are graded without a container."""
     uncounted = "shared memory, files and processes" if groups.failure() else "files"
     return (
         "notebooks are graded without a container: they can read and change every file that this "
@@ -46,7 +47,7 @@ def not_contained() -> str:
 
 
 def secret() -> list[Path]:
-    """The folders that have right answers: in a clone, its history and its tests have them too."""
+    """The folders with right answers: in a clone, this includes its history and its tests."""
     clone = (_CLONE / "pyproject.toml").is_file()
     return [SOLUTIONS, *(_CLONE / name for name in (".git", "build", "tests") if clone)]
 
@@ -66,20 +67,20 @@ def grade(
     again: Collection[str] = (),
     progress: Callable[[int, int, str], object] = lambda done, of, student: None,
 ) -> dict[str, list[Grade]]:
-    """The grades of each student of the course, and of all who handed in something.
+    """The grades of each student of the course, and of all others with submissions.
 
-    hidden: folders that a student's code must not read, beside the solutions. executor: any of
-    `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes, in which
-    a worker that dies is replaced. keep: a folder in which results are kept, so that an interrupted
-    run resumes where it stopped. trust: grade also where no container can be made, with less
-    protection (`not_contained`). table: a CSV file, written anew after each submission. settings:
-    what the points depend on beside the answers; kept results are without it. again: students and
-    exercises that are graded anew, though their results are kept.
+    hidden: folders that a student's code must not read, in addition to the solutions. executor: an
+    executor of `concurrent.futures`, such as a Dask client's; None for a pool of `workers`
+    processes, which replaces workers that die. keep: a folder for results, so that an interrupted
+    run resumes where it stopped. trust: grade even without a container, with less protection
+    (`not_contained`). table: a CSV file, rewritten after each submission. settings: rules for the
+    points; stored results do not depend on them. again: students and exercises that are graded
+    again although their results are stored.
 
-    A submission that a worker lost is graded again; one that is lost `TURNS` times is "not graded".
-    Raises ArgumentError on an operating system that does not fork processes, and for an unknown
-    name in `again`; SettingsError for settings of unknown students; ContainmentError where no
-    container can be made, without `trust`.
+    A submission that a worker lost is graded again; after `TURNS` losses it is "not graded". Raises
+    ArgumentError on an operating system that cannot fork processes, and for an unknown name in
+    `again`; SettingsError for settings of unknown students; ContainmentError if no container can be
+    made and `trust` is false.
     """
     everyone = whole_class(submissions, course, settings.ids)
     students = [each.student for each in everyone]
@@ -128,7 +129,7 @@ def grade(
     given, longest = (course, limits, places, trust), _longest(course, limits)
     lost: dict[str, Exception] = {}
     for turn in range(TURNS):
-        # Whichever submission it was that a worker died of, in its last turn it is alone.
+        # In its last turn a submission is alone, so another submission cannot kill its worker.
         batches = [waiting] if turn < TURNS - 1 else [[each] for each in waiting]
         for batch in batches:
             for submission, result in _results(batch, left, given, executor, workers, longest):
@@ -157,7 +158,7 @@ def _results(
     """The grades of each submission as they arrive, or the exception of the executor.
 
     left: the exercises to grade, by student. given: the other arguments of `grade_one`. longest:
-    seconds without any result, after which the submissions that have none are lost.
+    after this many seconds without any result, the remaining submissions are lost.
     """
     if not batch:
         return
@@ -182,7 +183,7 @@ def _submitted(
     for each in batch:
         try:
             running[executor.submit(grade_one, each, left[each.student], *given)] = each
-        except BrokenExecutor as error:  # a worker died of an earlier one
+        except BrokenExecutor as error:  # an earlier submission killed a worker
             yield each, error
     while running:
         done, _ = wait(running, longest, return_when=FIRST_COMPLETED)
@@ -195,7 +196,7 @@ def _submitted(
 
 
 def _longest(course: Course, limits: Limits) -> float:
-    """The seconds that one submission can take, every wait included."""
+    """The maximum seconds for one submission, including every wait."""
     sandbox = TRIES * (asleep_limit(limits.seconds) + START_SECONDS)
     judge = TRIES * (asleep_limit(JUDGE_SECONDS) + START_LIMIT)
     return (len(course.exercises) + 1) * (sandbox + judge)
@@ -212,8 +213,8 @@ def grade_one(
 ) -> list[Grade]:
     """The grades of some exercises of one submission; called by a worker of an executor.
 
-    apart: how the process of a judge is made, `forked` or `guarded`.
-    Raises ContainmentError where no container can be made, without `trust`.
+    apart: creates the judge's process, `forked` or `guarded`. Raises ContainmentError if no
+    container can be made and `trust` is false.
     """
     found = choose(submission, course)
     chosen = {name: found.chosen[name] for name in exercises if name in found.chosen}
@@ -251,7 +252,7 @@ def _of_chosen(
 
 def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
     """The grade of an exercise without a notebook."""
-    # A file that could not be read may have had the answer.
+    # A file that could not be read may contain the answer.
     unread = found.notes(name)
     lost = (*unread, *submission.notes)
     status = NOT_GRADED if lost else MISSING
@@ -260,7 +261,7 @@ def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
 
 
 def _way(trust: bool) -> str | None:
-    """The kind of container for notebooks on this machine; None if there is none, which takes
+    """The kind of container for notebooks on this machine; None if there is none, which requires
     `trust`."""
     if trust and not containers.possible():
         return None

@@ -1,4 +1,4 @@
-"""The tables of a class: points, the forms of learning platforms, and the names of codes."""
+"""The tables of a class: points, the formats of learning platforms, and the names behind codes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Grades = Mapping[str, Sequence[Grade]]
 def write_grades(path: Path, grades: Grades, course: Course, settings: Settings = DEFAULTS) -> None:
     """Write the table of points as CSV: a row for each student, a column for each exercise.
 
-    The cell of an exercise that was not graded is empty, and so is the total of its row. In an
-    anonymous course there are no IDs, which say who a student is.
+    The cell of an exercise that was not graded is empty, and so is the total of its row. An
+    anonymous course has no IDs, because they would identify students.
     """
     ids = ["id"] if settings.ids and not settings.anonymous else []
     rows: list[list[object]] = [["student", *ids, *course.exercises, "total", "notes"]]
@@ -33,15 +33,15 @@ def write_grades(path: Path, grades: Grades, course: Course, settings: Settings 
 
 
 def shown_names(grades: Grades, course: Course, settings: Settings) -> list[tuple[str, str]]:
-    """Pairs of a student's name in tables and the student; codes are in their own order."""
+    """Pairs of a displayed name and the student, sorted by the displayed name."""
     names = [(settings.shown(student, course.seed), student) for student in grades]
     return sorted(names) if settings.anonymous else names
 
 
 def notes(found: Sequence[Grade]) -> str:
-    """Notes for a teacher on the grades of one student, in a line."""
+    """Notes for the teacher on the grades of one student, in one line."""
     missing = sum(g.status == MISSING and not g.notes for g in found)
-    same: dict[str, list[str]] = {}  # a note on the whole submission is told once
+    same: dict[str, list[str]] = {}  # a note on the whole submission is written once
     for g in found:
         if g.notes or g.reasons or g.status not in ("passed", "not yet", MISSING):
             same.setdefault(", ".join((g.status, *g.reasons, *g.notes)), []).append(g.exercise)
@@ -62,8 +62,8 @@ def total(found: Sequence[Grade]) -> str:
 
 
 def write_beside(path: Path, grades: Grades, course: Course, settings: Settings) -> list[str]:
-    """Write the other tables that the settings request, next to the table of points: for
-    `grades.csv`, `grades.moodle.csv`. Returns lines about missing data."""
+    """Write the other tables that the settings request, next to the table of points, with names
+    such as `grades.moodle.csv` for `grades.csv`. Returns lines about missing data."""
     told = []
     for kind in settings.tables:
         beside = path.with_suffix(f".{kind}{path.suffix}")
@@ -85,12 +85,12 @@ def write_beside(path: Path, grades: Grades, course: Course, settings: Settings)
 def write_platform(
     kind: str, path: Path, grades: Grades, course: Course, settings: Settings
 ) -> list[str]:
-    """Write the points as Moodle or Canvas (`kind`) imports them; returns the students who have no
-    id in the settings, whose rows are the last and have a note beside the name.
+    """Write the points as Moodle or Canvas (`kind`) imports them; returns the students without an
+    id in the settings; their rows are at the end, with a note next to the name.
 
-    Moodle maps the column "ID number" to users and any others to grades. Canvas finds users by
-    "SIS User ID", makes an assignment of each new column, and reads the most points from the second
-    row. Cells of what was not graded are empty, which changes no grade there.
+    Moodle maps the column "ID number" to users and any others to grades. Canvas finds users by "SIS
+    User ID", creates an assignment for each new column, and reads the maximum points from the
+    second row. Cells of exercises that were not graded are empty, which changes no grade there.
     """
     titles = [get(name).title for name in course.exercises]
     if kind == "moodle":
@@ -111,8 +111,8 @@ def write_platform(
 
 
 def write_mistakes(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
-    """Write the results of each exercise with their number, the hint that students got, and the
-    students; and a figure (`.svg`) next to the table."""
+    """Write a table of the results of each exercise, with their frequency, the hint and the
+    students; and a figure (`.svg`) next to it."""
     found = mistakes.results(grades)
     rows: list[Sequence[object]] = [("exercise", "result", "answers", "hint", "students")]
     for each in found:
@@ -125,7 +125,7 @@ def write_mistakes(path: Path, grades: Grades, course: Course, settings: Setting
 
 
 def write_similar(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
-    """Write the pairs of answers that have much in common that few others have."""
+    """Write the pairs of similar answers, which share many rare shapes."""
     shapes: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in course.exercises}
     for student, found in grades.items():
         for grade in found:

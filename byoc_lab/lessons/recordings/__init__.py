@@ -1,4 +1,4 @@
-"""Recordings of passes of a real TVM; `path(name)` is a file of this folder."""
+"""Recordings of passes of a real TVM; `path(name)` is the path of a recording in this folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byoc_lab.errors import UnknownNameError, nearest
 
 
 def names() -> list[str]:
-    """The recordings that there are."""
+    """The names of the recordings."""
     return sorted(p.stem for p in Path(__file__).parent.glob("*.jsonl"))
 
 

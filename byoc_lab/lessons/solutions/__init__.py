@@ -1,8 +1,8 @@
-"""Answers to the exercises: a right one and typical wrong ones; one exercise in a file.
+"""Answers to the exercises: a right answer and typical wrong answers; one exercise per file.
 
-A file defines `answer`, which is right, and `WRONG`: by the key of each mistake, an answer that
-makes it. What is above the line "# Typical mistakes" is the solution in an instructor's notebook.
-Nothing that grades imports this package, and a graded run cannot read it.
+A file defines `answer`, which is right, and `WRONG`, which maps the key of each mistake to an
+answer with this mistake. The text above the line "# Typical mistakes" is the solution in an
+instructor's notebook. No grading code imports this package, and a graded run cannot read it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ MARK = "# Typical mistakes"
 
 
 def solution(name: str) -> ModuleType:
-    """The module of answers to the exercise of that name."""
+    """The module of answers to the exercise with this name."""
     return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
 
 
 def source(name: str) -> str:
-    """The text of the solution, without the wrong answers."""
+    """The text of the right answer, without the wrong answers."""
     text = inspect.getsource(solution(name)).partition(MARK)[0]
     lines = text.split('"""\n', 1)[-1].strip()
     return lines.replace("from __future__ import annotations\n", "").strip() + "\n"
