@@ -204,7 +204,7 @@ def passes_of_ones_own(tvm, relay, recorded):
 
     @tvm.transform.module_pass(opt_level=3)
     class OfModule:
-        """A documentation string, which the decorator keeps."""
+        """Its words."""
 
         def __init__(self, word):
             self.word = word
