@@ -17,9 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "submissions", type=Path, help="a folder that contains a folder for each student"
     )
     parser.add_argument(
-        "--course",
-        type=Path,
-        help="the folder of the course (default: SUBMISSIONS or its parent)",
+        "--course", type=Path, help="the folder of the course (default: SUBMISSIONS or its parent)"
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("grades.csv"))
     parser.add_argument("--feedback", type=Path, help="a folder for HTML pages, one per student")
@@ -39,9 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the memory limit of one notebook in MiB (default: 2048)",
     )
     parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="grade even without a container for notebooks",
+        "--trust", action="store_true", help="grade even without a container for notebooks"
     )
     parser.add_argument("--again", action="store_true", help="grade all submissions again")
     parser.add_argument(

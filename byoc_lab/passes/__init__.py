@@ -36,8 +36,7 @@ from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names, 
 from byoc_lab.passes.layout.convert_layout import LayoutConfig
 
 PASSES = discover(
-    __name__,
-    {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential, UserPass, UserModulePass},
+    __name__, {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential, UserPass, UserModulePass}
 )
 globals().update(PASSES)
 

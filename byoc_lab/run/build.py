@@ -242,12 +242,7 @@ def _link(
         check_tensors(compiler, function, symbol)
         made = generated(codegen, compiler, function, checked_symbol(symbol))
         compiled = checked_region(made, compiler, function, symbol)
-    except (
-        BuildError,
-        MissingDependencyError,
-        NativeExtensionError,
-        UnknownNameError,
-    ) as error:
+    except (BuildError, MissingDependencyError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
         left = LinkedRegion(symbol, compiler, function, None, str(error), stand_in=stand_in())

@@ -43,8 +43,7 @@ def test_sources_read_the_given_arrays(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, array",
-    [('x"\n.globl y', np.zeros(3)), ("int", np.zeros(3)), ("x", np.array([None]))],
+    "name, array", [('x"\n.globl y', np.zeros(3)), ("int", np.zeros(3)), ("x", np.array([None]))]
 )
 def test_invalid_names_and_arrays_are_refused(name: str, array: np.ndarray) -> None:
     with pytest.raises(BuildError, match="data must be arrays of plain numbers under identifiers"):

@@ -46,10 +46,7 @@ def test_vm_executor_raises_for_a_region_that_cannot_be_built() -> None:
 def test_scatter_and_scatter_add_are_scatter_elements() -> None:
     d, i, u = (relay.var(name, shape=(3,), dtype="int32") for name in "diu")
     data, places, new = (np.array(v, "int32") for v in ([1, 2, 3], [2, 0, 0], [5, 6, 7]))
-    for op, expected in (
-        (relay.op.scatter, [7, 2, 5]),
-        (relay.op.scatter_add, [14, 2, 8]),
-    ):
+    for op, expected in ((relay.op.scatter, [7, 2, 5]), (relay.op.scatter_add, [14, 2, 8])):
         run = relay.create_executor().evaluate(relay.Function([d, i, u], op(d, i, u, 0)))
         np.testing.assert_array_equal(run(data, places, new).numpy(), expected)
 
@@ -88,9 +85,7 @@ def test_length_errors_have_tvm_s_words() -> None:
 def test_while_loop_is_evaluated() -> None:
     i, x = relay.var("i", shape=(), dtype="int32"), relay.var("x", shape=(2,))
     loop = relay.loops.while_loop(
-        lambda i, x: relay.less(i, relay.const(3)),
-        [i, x],
-        lambda i, x: [i + relay.const(1), x + x],
+        lambda i, x: relay.less(i, relay.const(3)), [i, x], lambda i, x: [i + relay.const(1), x + x]
     )
     start = relay.Tuple([relay.const(0), relay.const([1.0, 2.0])])
     body = relay.Call(loop, list(start.fields))

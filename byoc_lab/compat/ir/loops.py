@@ -10,9 +10,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Tuple, Var
 
 
 def while_loop(
-    cond: Callable[..., Expr],
-    loop_vars: Sequence[Expr],
-    loop_bodies: Callable[..., Sequence[Expr]],
+    cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]
 ) -> Let:
     """The loop as a function from the initial values to a tuple of the final ones.
 

@@ -123,13 +123,7 @@ def scatter_add(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
     return made
 
 
-for _method in (
-    set_num_inputs,
-    add_argument,
-    add_type_rel,
-    set_attrs_type_key,
-    set_support_level,
-):
+for _method in (set_num_inputs, add_argument, add_type_rel, set_attrs_type_key, set_support_level):
     setattr(Op, _method.__name__, _method)  # only scripts define operators step by step
 
 

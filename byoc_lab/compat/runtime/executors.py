@@ -145,11 +145,7 @@ class Executor:
     """Evaluates expressions that may call the functions of a module."""
 
     def __init__(
-        self,
-        kind: str,
-        mod: IRModule,
-        params: Mapping[str, Any] | None = None,
-        target: Any = None,
+        self, kind: str, mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None
     ):
         self.kind, self.mod, self.params, self.target = kind, mod, params, target
 

@@ -16,9 +16,7 @@ from byoc_lab.relay.testing.init import Constant, create_workload
 
 
 def get_net(
-    input_shape: Sequence[int] = (1, 3, 24, 12),
-    dtype: str = "float32",
-    wtype: str | None = None,
+    input_shape: Sequence[int] = (1, 3, 24, 12), dtype: str = "float32", wtype: str | None = None
 ) -> Function:
     """A function on images of `input_shape` (batch, channels, height, width); the result has the
     same shape.
@@ -53,9 +51,7 @@ def _block(value: Expr, data: Expr, dense_weight: Var, conv_weight: Var) -> Expr
 
 
 def get_workload(
-    input_shape: Sequence[int] = (1, 3, 24, 12),
-    dtype: str = "float32",
-    wtype: str | None = None,
+    input_shape: Sequence[int] = (1, 3, 24, 12), dtype: str = "float32", wtype: str | None = None
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """(typed module, parameters by name). All elements of a weight are equal and sum to 1."""
     return create_workload(get_net(input_shape, dtype, wtype), Constant())

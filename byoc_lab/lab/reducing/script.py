@@ -63,11 +63,7 @@ BUILT_IN = ("dnnl", "ccompiler", "partition_for_dnnl")
 
 
 def script_of(
-    name: str,
-    predicate: Any,
-    module: IRModule,
-    passing: IRModule | None,
-    table: Table | None,
+    name: str, predicate: Any, module: IRModule, passing: IRModule | None, table: Table | None
 ) -> str:
     """The text of the script."""
     named = isinstance(predicate, NamedPredicate)

@@ -30,10 +30,7 @@ START_SECONDS = 120.0  # seconds until a sandbox has imported the modules that n
 
 
 def run_sandboxed(
-    tasks: Sequence[dict[str, Any]],
-    limits: Limits,
-    hidden: Sequence[str],
-    way: str | None,
+    tasks: Sequence[dict[str, Any]], limits: Limits, hidden: Sequence[str], way: str | None
 ) -> Iterator[dict[str, Any]]:
     """Run notebooks in a sandbox; yields one result for each.
 

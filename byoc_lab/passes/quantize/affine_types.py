@@ -95,11 +95,7 @@ def across_channels(vector: Expr, length: int, t: TensorAffineType, rank: int) -
 
 
 def requantized(
-    x: Expr,
-    have: TensorAffineType,
-    want: TensorAffineType,
-    rounding: str,
-    axis: int | None = None,
+    x: Expr, have: TensorAffineType, want: TensorAffineType, rounding: str, axis: int | None = None
 ) -> Expr:
     return relay.qnn.op.requantize(
         x,

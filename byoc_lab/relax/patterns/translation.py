@@ -172,10 +172,7 @@ class _Translator:
         return self.dpl.is_tuple_get_item(self.value(pattern.tuple), pattern.index)
 
     def alternatives(self, pattern: AltPattern) -> Any:
-        for side, other in (
-            (pattern.left, pattern.right),
-            (pattern.right, pattern.left),
-        ):
+        for side, other in ((pattern.left, pattern.right), (pattern.right, pattern.left)):
             names, others = root_operators(side), root_operators(other)
             if names and others and all(others <= {*_instead(name)} for name in names):
                 return self.part(other)

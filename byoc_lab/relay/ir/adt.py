@@ -281,11 +281,7 @@ class Match(Expr):
     complete: bool
 
     def __init__(
-        self,
-        data: Expr,
-        clauses: Sequence[Clause],
-        complete: bool = True,
-        span: Span | None = None,
+        self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None
     ):
         super().__init__(span)
         data = data.tuple_value if isinstance(data, TupleWrapper) else data

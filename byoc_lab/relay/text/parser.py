@@ -154,11 +154,7 @@ def parse_expr(
 
 
 def parse_programs(
-    text: str,
-    source_name: str = "from_string",
-    *,
-    infer: bool = True,
-    compiler: str | None = None,
+    text: str, source_name: str = "from_string", *, infer: bool = True, compiler: str | None = None
 ) -> list[IRModule]:
     """All programs in a pasted text, such as a forum thread: prose between programs is skipped.
 

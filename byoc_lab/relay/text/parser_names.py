@@ -114,12 +114,7 @@ class NameParser(Cursor):
         try:
             return Op.get(name)
         except UnknownNameError as error:
-            self.fail(
-                f"{error.args[0]}{_about_operator(name)}",
-                at,
-                kind="operator",
-                name=name,
-            )
+            self.fail(f"{error.args[0]}{_about_operator(name)}", at, kind="operator", name=name)
 
 
 def _about_operator(name: str) -> str:

@@ -313,11 +313,7 @@ class NodePrinter(ValuePrinter):
         if isinstance(node, Let):
             bound = yield self.let(node)
             rest = yield self.scope(node.body)
-            return [
-                Line("(", node),
-                Indented([*bound, *rest]),
-                Line(")" + self.annotated(node)),
-            ]
+            return [Line("(", node), Indented([*bound, *rest]), Line(")" + self.annotated(node))]
         word, refs, given = _REFERENCES[type(node)], {}, []
         for part in node.parts():
             yield self.visit(part)

@@ -57,10 +57,7 @@ class _Program(Reference):
     """The reference, with regions that their back ends compute."""
 
     def __init__(
-        self,
-        mod: IRModule,
-        regions: Mapping[str, CompiledRegion],
-        instrument: Instrument | None,
+        self, mod: IRModule, regions: Mapping[str, CompiledRegion], instrument: Instrument | None
     ):
         super().__init__(mod)
         self._regions, self._instrument = regions, instrument

@@ -30,11 +30,7 @@ def imported(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
             constants.append([list(array.shape), str(node.data.dtype), digest])
 
     relay.analysis.post_order_visit(mod["main"], visit)
-    return {
-        "text": mod.astext(show_meta_data=False),
-        "constants": constants,
-        "seconds": seconds,
-    }
+    return {"text": mod.astext(show_meta_data=False), "constants": constants, "seconds": seconds}
 
 
 def main() -> None:

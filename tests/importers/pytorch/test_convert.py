@@ -301,9 +301,7 @@ class Chain(nn.Module):
 
 
 @pytest.mark.parametrize("by_pattern", [False, True])
-def test_kept_module_is_one_region_of_a_back_end_that_supports_it_by_name(
-    by_pattern: bool,
-) -> None:
+def test_kept_module_is_one_region_of_a_back_end_that_supports_it_by_name(by_pattern: bool) -> None:
     patterns = []
     if by_pattern:
         block = relay.dataflow_pattern.wildcard().has_attr({"Composite": "Scaled"})

@@ -34,11 +34,7 @@ CASES = {
         _main("nn.softmax(%x, axis=0)"),
         "attributes of 1 call changed",
     ),
-    "constant": (
-        _main("add(%x, 1f)"),
-        _main("add(%x, 2f)"),
-        "constants of 1 call changed",
-    ),
+    "constant": (_main("add(%x, 1f)"), _main("add(%x, 2f)"), "constants of 1 call changed"),
     "operands": (_main("add(%x, %x)"), _main("add(%x, %y)"), "operands of 1 call changed"),
     "added": (_main("abs(%x)"), _main("%0 = abs(%x);", "exp(%0)"), "1 call added"),
     "removed": (_main("%0 = abs(%x);", "exp(%0)"), _main("exp(%x)"), "1 call removed"),

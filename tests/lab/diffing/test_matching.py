@@ -193,9 +193,7 @@ def test_trace_diffs_two_of_its_stages() -> None:
         trace.diff(2, 1)
 
 
-def test_only_pairs_next_to_unmatched_nodes_are_examined(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_pairs_next_to_unmatched_nodes_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     x: Expr = relay.var("x", shape=SHAPE)
     for _ in range(100):
         x = relay.nn.relu(relay.add(x, x))

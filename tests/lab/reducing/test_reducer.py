@@ -208,8 +208,7 @@ def test_parameters_of_one_type_are_merged() -> None:
     found = byoc_lab.reduce(IRModule.from_expr(x * y + z), has("add", "multiply"))
     assert len(found.module["main"].params) == 1
     two = byoc_lab.reduce(
-        IRModule.from_expr(x * y + z),
-        lambda mod: has("add")(mod) and len(mod["main"].params) > 1,
+        IRModule.from_expr(x * y + z), lambda mod: has("add")(mod) and len(mod["main"].params) > 1
     )
     assert len(two.module["main"].params) == 2
 

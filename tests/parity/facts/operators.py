@@ -108,14 +108,7 @@ def names(relay: Any, np: Any) -> dict[str, Any]:
     def variable(shape: Any, dtype: str = "float32") -> Any:
         return relay.var(f"x{next(count)}", shape=shape, dtype=dtype)
 
-    return {
-        "R": relay,
-        "nn": relay.nn,
-        "np": np,
-        "V": variable,
-        "C": relay.const,
-        "A": relay.Any(),
-    }
+    return {"R": relay, "nn": relay.nn, "np": np, "V": variable, "C": relay.const, "A": relay.Any()}
 
 
 def printed(relay: Any, np: Any, infer: Callable[[Any], Any], call: str) -> str:

@@ -20,9 +20,7 @@ from tests.relay.op.samples.sample import Sample
 pytestmark = pytest.mark.oracle
 
 # Where the two do not agree, and why.
-DIFFERENT = {
-    "nn.conv1d-grouped": "TVM 0.16 refuses a typed weight of a grouped conv1d",
-}
+DIFFERENT = {"nn.conv1d-grouped": "TVM 0.16 refuses a typed weight of a grouped conv1d"}
 # Without metadata TVM writes a device out, in words that its own parser does not read.
 PRINTED_OTHERWISE = {"on_device", "device_copy"}
 

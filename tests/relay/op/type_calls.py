@@ -44,10 +44,7 @@ TYPE_CALLS = [
     f"nn.layer_norm({IMAGE}, {W}, {W})",
     f"nn.instance_norm({IMAGE}, {W}, {W})",
     f"nn.group_norm({IMAGE}, {W}, {W}, 2)",
-    *grid(
-        f"nn.batch_norm(V((1, 4, 3, 5)), {W}, {W}, {W}, {W}, {{axis}})",
-        axis=("", "axis=-1"),
-    ),
+    *grid(f"nn.batch_norm(V((1, 4, 3, 5)), {W}, {W}, {W}, {W}, {{axis}})", axis=("", "axis=-1")),
     f"nn.l2_normalize({IMAGE}, 0.001, [1])",
     f"nn.leaky_relu({IMAGE})",
     "nn.dropout_raw(V((2, 3)))",

@@ -82,10 +82,7 @@ def test_if_and_a_number_defined_in_the_other_branch():
     assert isinstance(node, If) and node.false_branch.args[0] is node.true_branch
 
 
-@pytest.mark.parametrize(
-    "text, kind",
-    [("()", 0), ("(1,)", 1), ("(1, 2)", 2), ("(1, 2,)", 2)],
-)
+@pytest.mark.parametrize("text, kind", [("()", 0), ("(1,)", 1), ("(1, 2)", 2), ("(1, 2,)", 2)])
 def test_tuples_are_distinguished_from_parentheses(text: str, kind: int):
     node = expr(text)
     assert isinstance(node, Tuple) and len(node.fields) == kind

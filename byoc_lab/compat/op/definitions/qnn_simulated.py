@@ -88,12 +88,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         return ((x - zero) * scale).astype(x.dtype).reshape(x.shape)
 
     def relax(
-        R: AnyValue,
-        attrs: AnyValue,
-        x: AnyValue,
-        code: AnyValue,
-        scale: AnyValue,
-        zero: AnyValue,
+        R: AnyValue, attrs: AnyValue, x: AnyValue, code: AnyValue, scale: AnyValue, zero: AnyValue
     ) -> AnyValue:
         kind = KINDS.get(int(constant_value(code, op, f"{direction}_dtype")))
         if kind is None:

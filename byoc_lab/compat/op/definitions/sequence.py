@@ -116,11 +116,7 @@ define_op(
     ),
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi(
-        "sliding_window",
-        x,
-        attrs.axis % rank_of(x),
-        list(attrs.window_shape),
-        list(attrs.strides),
+        "sliding_window", x, attrs.axis % rank_of(x), list(attrs.window_shape), list(attrs.strides)
     ),
     pattern=OpPattern.OPAQUE,
     doc="All windows over the last axes of data, as new axes.",

@@ -286,11 +286,7 @@ class _Uncertain(Reference):
         ]
 
     def _own(
-        self,
-        step: Step,
-        dtypes: Sequence[str],
-        errors: list[Any],
-        inherited: Sequence[Error],
+        self, step: Step, dtypes: Sequence[str], errors: list[Any], inherited: Sequence[Error]
     ) -> tuple[list[Error], Sum | None, list[Causes]]:
         """Returns the errors that the operator adds for exact arguments; the `Sum` by which a
         kernel may compute its result; why elements of each result may have any value."""

@@ -12,8 +12,7 @@ from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, builder, define_op, identity
 
 COMPILER_ATTRS = AttrsType(
-    "relay.attrs.CompilerAttrs",
-    (Attr("compiler", string, doc="name of the external compiler"),),
+    "relay.attrs.CompilerAttrs", (Attr("compiler", string, doc="name of the external compiler"),)
 )
 
 for _name, _doc in (

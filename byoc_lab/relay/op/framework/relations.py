@@ -107,8 +107,7 @@ def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
     """`axis` counted from the front. Raises TypeInferenceError outside [-rank, rank)."""
     if not -rank <= axis < rank:
         fail(
-            op,
-            f"attribute {name} must be in [-{rank}, {rank}) for {rank} dimensions, found {axis}",
+            op, f"attribute {name} must be in [-{rank}, {rank}) for {rank} dimensions, found {axis}"
         )
     return axis % rank if rank else axis
 

@@ -57,12 +57,7 @@ def layouts(rank: int) -> tuple[Attr, Attr]:
     """The layout attributes of pooling."""
     return (
         Attr("layout", string, f"NC{SPATIAL[rank]}", "layout of the data"),
-        Attr(
-            "out_layout",
-            string,
-            "",
-            "ignored, as in TVM: the result has the layout of the data",
-        ),
+        Attr("out_layout", string, "", "ignored, as in TVM: the result has the layout of the data"),
     )
 
 

@@ -22,10 +22,7 @@ from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
 from byoc_lab.relay.op.image.resize import MODES, resampling
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
-METHODS = {
-    2: ("nearest_neighbor", "bilinear", "bicubic"),
-    3: ("nearest_neighbor", "trilinear"),
-}
+METHODS = {2: ("nearest_neighbor", "bilinear", "bicubic"), 3: ("nearest_neighbor", "trilinear")}
 
 
 def upsampled(size: AnyValue, attrs: AnyValue, rank: int) -> list[AnyValue]:

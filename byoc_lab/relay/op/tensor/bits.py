@@ -140,10 +140,7 @@ define_op(
         (
             Attr("is_lshift_required", boolean, False, "whether lshift is applied"),
             Attr(
-                "is_rshift_required",
-                boolean,
-                False,
-                "ignored, as in TVM: rshift is always applied",
+                "is_rshift_required", boolean, False, "ignored, as in TVM: rshift is always applied"
             ),
             Attr(
                 "axes",

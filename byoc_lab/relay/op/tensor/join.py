@@ -69,10 +69,7 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     shape = list(first.shape)
     for n, ty in enumerate(fields[1:], start=1):
         if not differs_only_along(ty, first.dtype, shape, axis):
-            fail(
-                op,
-                f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}",
-            )
+            fail(op, f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}")
         for i, d in enumerate(ty.shape):
             if i == axis:
                 shape[i] = dim(lambda a, b: a + b, shape[i], d)

@@ -71,10 +71,7 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         cut[letter] = sorted(ends | {1})
         for small, large in pairwise(cut[letter]):
             if large % small:
-                fail(
-                    op,
-                    f"blocks of {large} and {small} along {letter} are not multiples",
-                )
+                fail(op, f"blocks of {large} and {small} along {letter} are not multiples")
             lengths[letter, small] = large // small
         more = cut[letter][-1] // inner
         if not isinstance(length, Unknown) and length % more:

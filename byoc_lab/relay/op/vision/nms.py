@@ -399,11 +399,7 @@ define_op(
     relax=_all_class_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 2 if call.attrs.output_format == "onnx" else 3,
-    defaults={
-        "max_output_boxes_per_class": -1,
-        "iou_threshold": -1.0,
-        "score_threshold": -1.0,
-    },
+    defaults={"max_output_boxes_per_class": -1, "iou_threshold": -1.0, "score_threshold": -1.0},
     constants={
         "max_output_boxes_per_class": "int32",
         "iou_threshold": "float32",

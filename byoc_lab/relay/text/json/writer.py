@@ -207,11 +207,7 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     expr.Let: ("relay.Let", lambda n: {"var": n.var, "value": n.value, "body": n.body}),
     expr.If: (
         "relay.If",
-        lambda n: {
-            "cond": n.cond,
-            "true_branch": n.true_branch,
-            "false_branch": n.false_branch,
-        },
+        lambda n: {"cond": n.cond, "true_branch": n.true_branch, "false_branch": n.false_branch},
     ),
     expr.RefCreate: ("relay.RefCreate", lambda n: {"value": n.value}),
     expr.RefRead: ("relay.RefRead", lambda n: {"ref": n.ref}),

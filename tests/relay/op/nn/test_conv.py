@@ -43,11 +43,7 @@ def test_layouts_only_move_axes(operator, data_layout, kernel_layout, out_layout
     channels = {"O": 6, "I": 4 // groups} if operator == "conv2d" else {"I": 4, "O": 3}
     x = numbers((2, 4, 6, 7), 0)
     w = numbers(tuple((channels | {"H": 3, "W": 2})[axis] for axis in plain_kernel), 1)
-    layouts = {
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout,
-    }
+    layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout, "out_layout": out_layout}
     moved = run(
         lambda a, b: build(a, b, groups=groups, **layouts),
         x.transpose(["NCHW".index(c) for c in data_layout]),

@@ -48,10 +48,7 @@ REFUSED = [
         lambda: qnn.conv2d(q, w, i32(0), i32(0), f32(1.0), f32(1.0), (3, 3), 8),
         "qnn.conv2d: weight must have channels=8 outputs, found 6",
     ),
-    (
-        lambda: qnn.add(q, f, *[f32(1.0), i32(0)] * 3),
-        "lhs and rhs must have one dtype",
-    ),
+    (lambda: qnn.add(q, f, *[f32(1.0), i32(0)] * 3), "lhs and rhs must have one dtype"),
     (
         lambda: qnn.concatenate([q, q], [f32(1.0)], [i32(0), i32(0)], f32(1.0), i32(0), 1),
         "input_scales must be a tuple of 2 scalars",

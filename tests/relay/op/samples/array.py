@@ -37,11 +37,7 @@ def axis_multiply(note: str, left: bool, right: bool) -> Sample:
 MIXED = "[3, 1, 3, 2, 1], 'int32'"
 ARRAY_SAMPLES = [
     Sample(
-        "argwhere",
-        relay.argwhere,
-        ((3, 4),),
-        dtypes=("bool",),
-        relax="the length of its result",
+        "argwhere", relay.argwhere, ((3, 4),), dtypes=("bool",), relax="the length of its result"
     ),
     *[unique(f"sorted-{n}", MIXED, "", 1 if n == 3 else 3, n) for n in (0, 1, 3)],
     unique("sorted-2", MIXED, "", 5, 2),
@@ -59,10 +55,7 @@ ARRAY_SAMPLES = [
     ),
     *[
         Sample(
-            "einsum",
-            lambda *x, equation=equation: relay.einsum(x, equation),
-            shapes,
-            note=equation,
+            "einsum", lambda *x, equation=equation: relay.einsum(x, equation), shapes, note=equation
         )
         for equation, *shapes in (
             ("ij,jk->ik", (2, 3), (3, 4)),
@@ -128,10 +121,7 @@ ARRAY_SAMPLES = [
     ],
     Sample("nn.fifo_buffer", lambda x, b: nn.fifo_buffer(x, b, 0), ((2, 3), (5, 3))),
     Sample(
-        "nn.fifo_buffer",
-        lambda x, b: nn.fifo_buffer(x, b, 1),
-        ((2, 1, 3), (2, 4, 3)),
-        note="axis",
+        "nn.fifo_buffer", lambda x, b: nn.fifo_buffer(x, b, 1), ((2, 1, 3), (2, 4, 3)), note="axis"
     ),
     Sample("annotation.checkpoint", relay.annotation.checkpoint),
 ]

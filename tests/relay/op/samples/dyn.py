@@ -60,9 +60,7 @@ DYN_SAMPLES = [
         "dyn.expand_dims", "relay.expand_dims(x0, relay.const(1), 2)", ((2, 3),)
     ),
     sample(
-        "nn.pad",
-        lambda x: call("nn.pad", x, relay.const(np.array([[1, 0], [0, 2]])), ONE),
-        (2, 3),
+        "nn.pad", lambda x: call("nn.pad", x, relay.const(np.array([[1, 0], [0, 2]])), ONE), (2, 3)
     ),
     sample(
         "image.resize2d",

@@ -26,13 +26,7 @@ IMAGES = [
 ROI = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 0.25}
 
 
-MODES = (
-    "half_pixel",
-    "align_corners",
-    "asymmetric",
-    "pytorch_half_pixel",
-    "tf_half_pixel_for_nn",
-)
+MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 
 
 def resize(rank: int, note: str, data: Shape, size: Shape, **attrs: Any) -> Sample:

@@ -230,9 +230,7 @@ QNN_SAMPLES = [
         for kind in ("int8", "uint8", "disable")
     ],
     sourced(
-        "nn.contrib_dense_pack",
-        "relay.nn.contrib_dense_pack(x0, x1, 'NC8n')",
-        ((3, 5), (2, 5, 8)),
+        "nn.contrib_dense_pack", "relay.nn.contrib_dense_pack(x0, x1, 'NC8n')", ((3, 5), (2, 5, 8))
     ),
     sourced(
         "nn.contrib_conv2d_NCHWc",

@@ -138,12 +138,7 @@ VISION_SAMPLES = [
         deformable_groups=2,
     ),
     deformable(
-        "groups",
-        (1, 4, 5, 5),
-        (1, 18, 3, 3),
-        (6, 2, 3, 3),
-        groups=2,
-        relax="groups=1, found 2",
+        "groups", (1, 4, 5, 5), (1, 18, 3, 3), (6, 2, 3, 3), groups=2, relax="groups=1, found 2"
     ),
     deformable(
         "nhwc", (1, 6, 7, 4), (1, 4, 5, 18), (3, 3, 4, 2), channels=2, out_layout="NCHW", **NHWC

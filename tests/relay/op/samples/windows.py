@@ -63,13 +63,7 @@ NN_SAMPLES = [
         channels=6,
         kernel_size=(3, 3),
     ),
-    window(
-        "conv2d_transpose",
-        "dilated",
-        (1, 2, 5, 6),
-        (2, 3, 2, 2),
-        dilation=(2, 1),
-    ),
+    window("conv2d_transpose", "dilated", (1, 2, 5, 6), (2, 3, 2, 2), dilation=(2, 1)),
     window("conv3d_transpose", "", (1, 2, 3, 4, 3), (2, 3, 2, 2, 2), strides=2),
     *[
         window(
@@ -99,12 +93,7 @@ NN_SAMPLES = [
         )
         for rank in (1, 2, 3)
     ],
-    window(
-        "adaptive_max_pool2d",
-        "bins",
-        (1, 2, 7, 8),
-        output_size=(3, 5),
-    ),
+    window("adaptive_max_pool2d", "bins", (1, 2, 7, 8), output_size=(3, 5)),
     window("matmul", "", (3, 4), (4, 5)),
     window("matmul", "transposed", (2, 4, 3), (5, 4), transpose_a=True, transpose_b=True),
     window("fast_softmax", "", (2, 5)),

@@ -29,12 +29,7 @@ CALLS = [  # our call, ONNX operator, its inputs, its attributes; our inputs are
         [x34, where34],
         {"axis": 1},
     ),
-    (
-        lambda a: relay.gather_nd(a, relay.const(where34.T)),
-        "GatherND",
-        [x34, where34],
-        {},
-    ),
+    (lambda a: relay.gather_nd(a, relay.const(where34.T)), "GatherND", [x34, where34], {}),
     (lambda a: relay.topk(a, 2, 1, "values"), "TopK", [x34, [2]], {"results": 2}),
     (lambda a: relay.broadcast_to(a, (2, 3, 4)), "Expand", [x34, [2, 3, 4]], {}),
     (

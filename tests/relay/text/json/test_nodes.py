@@ -26,9 +26,7 @@ def again(node: Any) -> Any:
 
 def graph(*nodes: dict[str, Any], version: str = "0.6.0", root: int = 1) -> str:
     """JSON whose node 1 is the root; an array of the two int32 0 and 1 goes with it."""
-    arrays = [
-        "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQACAAAAAAAAAAgAAAAAAAAAAAAAAAEAAAA=",
-    ]
+    arrays = ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQACAAAAAAAAAAgAAAAAAAAAAAAAAAEAAAA="]
     document = {"root": root, "nodes": [{"type_key": ""}, *nodes], "b64ndarrays": arrays}
     return json.dumps({**document, "attrs": {"tvm_version": version}})
 
