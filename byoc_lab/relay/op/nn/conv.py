@@ -311,6 +311,32 @@ def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     return 2 * prod(result.concrete_shape) * per_result
 
 
+def define_convolution(
+    op: str, rank: int, relation, reference, flops, relax, **facts: AnyValue
+) -> None:
+    """Define a convolution, plain or transposed, that also computes blocked layouts."""
+    define_op(
+        op,
+        "data weight",
+        **with_blocked_layouts(
+            op,
+            ("data_layout", "kernel_layout"),
+            ("out_layout", "data_layout"),
+            relation=relation,
+            reference=reference,
+            flops=flops,
+            relax=relax,
+        ),
+        from_relax={op: same},
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        arithmetic=Arithmetic.CONVOLUTION,
+        mixed_precision=ALWAYS,
+        fake_quantized=FakeQuantized.CONVOLUTION if rank == 2 else None,  # as in TVM
+        qat=rank == 2,
+        **facts,
+    )
+
+
 def _conv(rank: int, padding: int, doc: str) -> None:
     op = f"nn.conv{rank}d"
     relation = partial(conv_relation, op, rank)
@@ -340,30 +366,19 @@ def _conv(rank: int, padding: int, doc: str) -> None:
         # Relax infers the type for a different out_layout but cannot lower it.
         return with_layout(R, result, attrs.data_layout, attrs.out_layout)
 
-    define_op(
+    define_convolution(
         op,
-        "data weight",
-        **with_blocked_layouts(
-            op,
-            ("data_layout", "kernel_layout"),
-            ("out_layout", "data_layout"),
-            relation=relation,
-            reference=partial(conv_reference, op, rank),
-            flops=conv_flops,
-            relax=relax,
-        ),
-        from_relax={op: same},
+        rank,
+        relation=relation,
+        reference=partial(conv_reference, op, rank),
+        flops=conv_flops,
+        relax=relax,
         attrs=conv_attrs(rank, padding),
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),
         defaults={"strides": 1, "padding": 0, "dilation": 1}
         if rank == 1
         else {"padding": (0,) * rank},
         layout=layout_rules.convolution,
-        arithmetic=Arithmetic.CONVOLUTION,
-        mixed_precision=ALWAYS,
-        fake_quantized=FakeQuantized.CONVOLUTION if rank == 2 else None,  # as in TVM
-        qat=rank == 2,
         doc=doc,
     )
 

@@ -18,11 +18,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, s
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
-from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
-from byoc_lab.relay.op.framework.precision import ALWAYS
-from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -48,12 +44,12 @@ from byoc_lab.relay.op.framework.windows import (
 )
 from byoc_lab.relay.op.nn.conv import (
     check_weight,
+    define_convolution,
     has_group_axis,
     orders,
     plain_operands,
     without_group_axis,
 )
-from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def transpose_attrs(rank: int) -> AttrsType:
@@ -236,29 +232,18 @@ def _conv_transpose(rank: int, doc: str) -> None:
         )
         return with_layout(R, result, plain, attrs.out_layout or attrs.data_layout)
 
-    define_op(
+    define_convolution(
         op,
-        "data weight",
-        **with_blocked_layouts(
-            op,
-            ("data_layout", "kernel_layout"),
-            ("out_layout", "data_layout"),
-            relation=relation,
-            reference=partial(transpose_reference, op, rank),
-            flops=transpose_flops,
-            relax=relax,
-        ),
-        from_relax={op: same},
+        rank,
+        relation=relation,
+        reference=partial(transpose_reference, op, rank),
+        flops=transpose_flops,
+        relax=relax,
         attrs=transpose_attrs(rank),
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         parameters="data weight strides padding dilation groups channels kernel_size data_layout "
         "kernel_layout out_layout output_padding out_dtype",
         normalize=_normalize(rank),
         layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
-        arithmetic=Arithmetic.CONVOLUTION,
-        mixed_precision=ALWAYS,
-        fake_quantized=FakeQuantized.CONVOLUTION if rank == 2 else None,  # as in TVM
-        qat=rank == 2,
         doc=doc,
     )
 
