@@ -110,57 +110,41 @@ def _requantized(node: Node, found: Expr, scale: Expr, zero: Expr, at: int, axis
     )  # fmt: skip
 
 
-@converts("QLinearConv")
-def qlinear_conv(node: Node) -> Expr:
-    data, weight = node[0], node[3]
+def _convolution(
+    node: Node, data: Expr, weight: Expr, zeros: tuple[Expr, Expr], scales: tuple[Expr, Expr]
+) -> Expr:
+    """A convolution of integers. zeros, scales: of the data and of the weight."""
     window = Window(node, kernel_of(node, weight))
     if len(window.kernel) != 2:
         node.fail(f"quantized convolutions have 2 dimensions, found {len(window.kernel)}")
-    pads = window.pads
-    if window.same:
-        pads = window.same_pads(node.sizes(data))
-    data_scale, data_zero = _scale(node, 1), _zero(node, 2)
-    weight_scale, weight_zero = _scale(node, 4), _zero(node, 5)
-    found = qnn.conv2d(
+    return qnn.conv2d(
         data,
         weight,
-        data_zero,
-        weight_zero,
-        data_scale,
-        weight_scale,
+        *zeros,
+        *scales,
         kernel_size=window.kernel,
         channels=node.length(weight, 0),
         strides=window.strides,
-        padding=pads,
+        padding=window.same_pads(node.sizes(data)) if window.same else window.pads,
         dilation=window.dilations,
         groups=node.attr("group", 1),
     )
+
+
+@converts("QLinearConv")
+def qlinear_conv(node: Node) -> Expr:
+    zeros, scales = (_zero(node, 2), _zero(node, 5)), (_scale(node, 1), _scale(node, 4))
+    found = _convolution(node, node[0], node[3], zeros, scales)
     if node.optional(8) is not None:
         found = relay.nn.bias_add(found, node[8])
-    scale = node.typed(data_scale * weight_scale)
+    scale = node.typed(scales[0] * scales[1])
     return _requantized(node, found, scale, relay.const(0, "int32"), 6, 1)
 
 
 @converts("ConvInteger")
 def conv_integer(node: Node) -> Expr:
-    data, weight = node[0], node[1]
-    window = Window(node, kernel_of(node, weight))
-    pads = window.same_pads(node.sizes(data)) if window.same else window.pads
     one = relay.const(1.0)
-    return qnn.conv2d(
-        data,
-        weight,
-        _zero(node, 2),
-        _zero(node, 3),
-        one,
-        one,
-        kernel_size=window.kernel,
-        channels=node.length(weight, 0),
-        strides=window.strides,
-        padding=pads,
-        dilation=window.dilations,
-        groups=node.attr("group", 1),
-    )
+    return _convolution(node, node[0], node[1], (_zero(node, 2), _zero(node, 3)), (one, one))
 
 
 @converts("QLinearMatMul")
