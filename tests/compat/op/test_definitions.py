@@ -10,7 +10,6 @@ import pytest
 
 import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
-from byoc_lab.relay import Op
 from byoc_lab.relay.op import IN_COMPAT
 
 BEFORE = """
@@ -56,8 +55,3 @@ def test_builder_attribute_is_the_same_object_each_time() -> None:
         match=r"'byoc_lab\.relay\.nn' has no attribute 'conv9d'; did you mean 'conv3d'",
     ):
         _ = relay.nn.conv9d
-
-
-def test_operators_have_tvms_support_levels() -> None:
-    assert Op.get("nn.conv2d").support_level == 2
-    assert Op.get("on_device").support_level == 10

@@ -5,9 +5,7 @@ from __future__ import annotations
 from tests.relay.op.attribute_calls import grid
 
 BOXES = "V((1, 9, 6)), V((1,), 'int32'), V((1, 9), 'int32')"
-KEY = "V((10,), 'uint64')"
 X, W, HOLE = "V((1, 4, 8, 8))", "V((6, 4, 3, 3))", "R.var('o')"
-BITS = "V((1, 64, 8, 8), 'int16'), V((8, 64, 3, 3), 'int16')"
 
 VISION_CALLS = [
     *grid(

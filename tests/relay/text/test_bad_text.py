@@ -27,7 +27,6 @@ def error_of(text: str) -> ParseError:
 
 # Messages and positions --------------------------------------------------------------------------
 
-HUGE = "9" * 18
 FAULTS = [
     # text, line, column, what the message must hold
     ("", 1, 1, ["expected an expression", "the end of the text"]),

@@ -11,31 +11,9 @@ from byoc_lab import relay
 from byoc_lab.compat.passes import EtaExpand
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
-from byoc_lab.transform import InferType
+from tests.compat.passes.normal_form.checked import check, parsed
 
-HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
-MAP = (
-    LIST
-    + """def @map[A, B](%f: fn (A) -> B, %xs: List[A]) -> List[B] {
-  match (%xs) { Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)), Nil => Nil } }
-"""
-)
-
-
-def parsed(text: str, **options) -> IRModule:
-    return relay.parse(HEADER + text, **options)
-
-
-def check(before: str, after: str, run) -> IRModule:
-    """Asserts that `run` turns `before` into `after`, structurally, and that both compute the
-    same."""
-    mod = parsed(before)
-    out = run(mod)
-    typed = InferType()(out)
-    relay.assert_structural_equal(typed, parsed(after))
-    relay.assert_structural_equal(mod, parsed(before))
-    return typed
 
 
 def test_constructors_used_as_values_become_functions():

@@ -8,35 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from byoc_lab import relay
 from byoc_lab.compat.passes import LambdaLift
-from byoc_lab.relay import IRModule
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import InferType
-
-HEADER = '#[version = "0.0.5"]\n'
-LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
-MAP = (
-    LIST
-    + """def @map[A, B](%f: fn (A) -> B, %xs: List[A]) -> List[B] {
-  match (%xs) { Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)), Nil => Nil } }
-"""
-)
-
-
-def parsed(text: str, **options) -> IRModule:
-    return relay.parse(HEADER + text, **options)
-
-
-def check(before: str, after: str, run) -> IRModule:
-    """Asserts that `run` turns `before` into `after`, structurally, and that both compute the
-    same."""
-    mod = parsed(before)
-    out = run(mod)
-    typed = InferType()(out)
-    relay.assert_structural_equal(typed, parsed(after))
-    relay.assert_structural_equal(mod, parsed(before))
-    return typed
+from tests.compat.passes.normal_form.checked import check, parsed
 
 
 def test_closure_without_captured_variables_becomes_a_global_function():

@@ -8,7 +8,6 @@ from byoc_lab.relay import nn, vision
 from tests.relay.op.samples.sample import Sample, Shape
 
 COUNT = ("float32", "int32", "int32")
-REGIONS = ((0, 1), (0, 7))
 
 
 def nms(note: str, fields: int, start: int, **attrs: Any) -> Sample:
