@@ -1,4 +1,4 @@
-"""The linter: malformed annotations, why they are malformed, and how to fix them."""
+"""The linter: finds malformed annotations, explains them, and proposes fixes."""
 
 from byoc_lab.lab.linting.base import LintRule, Sample
 from byoc_lab.lab.linting.discovery import all_rules, get_rule

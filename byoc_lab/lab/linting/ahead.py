@@ -1,4 +1,4 @@
-"""The module that the rest of a pipeline will have annotated."""
+"""The annotated module that the remaining passes of a pipeline will make."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def annotated_ahead(mod: IRModule, context: Context) -> IRModule | None:
-    """The result of the passes up to the last AnnotateTarget, of the pipeline or else of the back
-    end that was named; None if it has none, or if one of the passes fails."""
+    """The result of the passes up to the last AnnotateTarget, in the pipeline or else in that of
+    the named back end; None without AnnotateTarget, or if one of the passes fails."""
     if mod not in context.ahead:
         context.ahead[mod] = _after(mod, context, 0, _end(context, AnnotateTarget))
     return context.ahead[mod]
 
 
 def merged_ahead(mod: IRModule, context: Context) -> IRModule | None:
-    """The result of the passes up to MergeCompilerRegions, if it follows AnnotateTarget; else that
-    of `annotated_ahead`."""
+    """The result of the passes up to MergeCompilerRegions if it follows AnnotateTarget, else the
+    result of `annotated_ahead`."""
     annotated = annotated_ahead(mod, context)
     if annotated is None:
         return None
@@ -32,7 +32,7 @@ def merged_ahead(mod: IRModule, context: Context) -> IRModule | None:
 
 
 def _end(context: Context, kind: type[Pass]) -> int:
-    """The number of passes up to the last one of a class; 0 without one."""
+    """The number of passes up to the last pass of a class; 0 if there is none."""
     return max(
         (n for n, p in enumerate(context.to_come.running, 1) if isinstance(p, kind)), default=0
     )
@@ -43,16 +43,16 @@ def _after(mod: IRModule, context: Context, first: int, end: int) -> IRModule | 
         return None
     passes = context.to_come.running[first:end]
     try:
-        with PassContext(opt_level=max(p.opt_level for p in passes)):  # each of them runs
+        with PassContext(opt_level=max(p.opt_level for p in passes)):  # each of these passes runs
             return Sequential(passes)(mod)
     except ByocLabError:
         return None  # a run of the pipeline reports the error
 
 
 def sources(ahead: Function, func: Function) -> dict[Call, Call]:
-    """For calls of a function that a pipeline leads to, those of `func` that they come from: where
-    both have as many with the same operator and attributes. Several are paired in their order,
-    which composites change."""
+    """Maps calls of a function that a pipeline made to their origins in `func`, if both functions
+    have equally many calls with the same operator and attributes. These are paired in order;
+    composites may change the order."""
     made, before = _alike(ahead), _alike(func)
     in_order = not any(isinstance(n, Function) and n is not ahead for n in post_order(ahead))
     return {
@@ -64,7 +64,7 @@ def sources(ahead: Function, func: Function) -> dict[Call, Call]:
 
 
 def _alike(func: Function) -> dict[tuple[str, str], list[Call]]:
-    """The calls of a function, by their operator and attributes."""
+    """The calls of a function, by operator and attributes."""
     found: dict[tuple[str, str], list[Call]] = {}
     for node in post_order(func):
         if isinstance(node, Call):

@@ -1,7 +1,7 @@
 """Base class of lint rules, and their samples.
 
 A rule is one file in `rules/`: a class with a code that is never reused, its page (the docstring),
-samples of valid and invalid modules that serve as its tests, and `check`, which yields findings.
+samples of valid and invalid modules that serve as tests, and `check`, which yields findings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sample:
     """A module in Relay text.
 
     points_at, argument: for an invalid module, the operator and the argument of the finding.
-    pipeline, backend: what `lint` is told beside the module; a function makes a pipeline anew.
+    pipeline, backend: further arguments of `lint`; a function creates a new pipeline for each use.
     """
 
     text: str
@@ -38,21 +38,21 @@ class Sample:
 
     @property
     def passes(self) -> str | Sequence[Pass] | None:
-        """The pipeline, as `lint` takes it."""
+        """The pipeline, as for `lint`."""
         return self.pipeline() if callable(self.pipeline) else self.pipeline
 
 
 class LintRule(ABC):
     """Base class of rules. The docstring of a rule is its page.
 
-    A rule overrides `check`, which looks at one function, or `check_module`.
+    A rule overrides `check`, which examines one function, or `check_module`.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = Severity.ERROR
     explains: ClassVar[tuple[str, ...]] = ()
-    """The codes of the findings that are consequences of this rule's."""
+    """The codes of rules whose findings may be consequences of this rule's findings."""
     VALID: ClassVar[tuple[Sample, ...]] = ()
     INVALID: ClassVar[tuple[Sample, ...]] = ()
 

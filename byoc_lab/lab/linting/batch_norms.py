@@ -1,4 +1,4 @@
-"""Batch norms that SimplifyInference decomposed, and how to fold them after all."""
+"""Batch norms that SimplifyInference decomposed, and folding them afterwards."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from byoc_lab.relay.ir.visit import post_order
 
 BATCH_NORM = "nn.batch_norm"
 DECOMPOSED = tuple(op for op in SimplifyInference.replaces if op != "nn.dropout")
-"""The operators that SimplifyInference replaces by several."""
+"""The operators that SimplifyInference decomposes."""
 
 _DEPTH = 6
-"""Its longest way from sqrt to the result: divide, multiply, multiply, add, expand_dims, add."""
+"""The longest path of the decomposition from sqrt to the result: divide, multiply, multiply, add,
+expand_dims, add."""
 
 
 @cache
 def _steps() -> frozenset[str]:
-    """The operators of the decomposition beside sqrt."""
+    """The operators of the decomposition other than sqrt."""
     norm = Op.get(BATCH_NORM)
     data, *others = norm.definition.inputs
     operands = [Var(data, TensorType((1, 1, 1, 1), "float32")), *map(Var, others)]
@@ -52,8 +53,8 @@ class Decomposed:
 def decomposed(subject: Subject) -> list[Decomposed]:
     """Every `divide(1, sqrt(add(variance, epsilon)))` of the function, with its users.
 
-    Found by structure: divide(constant, sqrt(add(_, constant))), and from there the arithmetic
-    that SimplifyInference writes, up to the scale and the shift of the data.
+    Matches the structure divide(constant, sqrt(add(_, constant))), and from there the arithmetic of
+    SimplifyInference up to the scale and the shift of the data.
     """
     found = []
     for node in subject.nodes:
@@ -84,14 +85,14 @@ def _whole(divide: Call, deviation: Call, shifted: Call, subject: Subject) -> fr
             if isinstance(u, Call) and u.op_name in _steps() and u not in nodes
         ]
         nodes.update(level)
-        for node in level:  # negative(mean) is beside the way
+        for node in level:  # negative(mean) is not on the path
             nodes.update(p for p in node.parts() if isinstance(p, Call) and p.is_op("negative"))
     return frozenset(nodes)
 
 
 def moves_into_weight(product: Call, conv: Call, used_again: bool) -> bool:
-    """Whether FoldScaleAxis moves a factor of `product` into the weight of its other factor. Tried
-    on a copy of the two; True for untyped calls, which cannot be tried."""
+    """Whether FoldScaleAxis moves a factor of `product` into the weight of its other factor. Tests
+    this on a copy of both; True for untyped calls, which cannot be tested."""
     if not product.is_typed:
         return True
     copy = Call(conv.op, [_leaf(a) for a in conv.args], conv.attrs)

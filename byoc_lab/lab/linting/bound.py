@@ -1,4 +1,4 @@
-"""Constants that PartitionGraph moves into regions, and the calls that back ends get."""
+"""Constants that PartitionGraph moves into regions, and the resulting calls for back ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from byoc_lab.relay.ir.expr import Call, Expr, Tuple
 
 
 def bound_constant(begin: Expr, subject: Subject) -> Expr | None:
-    """The typed constant, or tuple of constants, that replaces the parameter of a begin when the
-    module is partitioned; None for other values, and if the pipeline does not bind constants."""
+    """The typed constant, or tuple of constants, that partitioning puts in place of a begin's
+    parameter; None for other values, and if the pipeline does not bind constants."""
     if not is_annotation(begin, BEGIN) or not _binds(subject.context):
         return None
     typed = subject.typed.get(begin.args[0])
@@ -20,8 +20,8 @@ def bound_constant(begin: Expr, subject: Subject) -> Expr | None:
 
 
 def as_compiled(call: Call, subject: Subject) -> Call | None:
-    """A call in a region with its type, and with its constants in place of their begins: the call
-    that the code generator gets. None if the type is unknown."""
+    """A call of a region as the code generator gets it: typed, with constants in place of their
+    begins. None if the type is unknown."""
     typed = subject.typed.get(call)
     if not isinstance(typed, Call):
         return None
@@ -40,8 +40,8 @@ def _binds(context: Context) -> bool:
 
 
 def _without_default(value: Expr) -> Expr:
-    """A typed value, and the fields of a tuple, without the annotations of "default", which
-    PartitionGraph removes first."""
+    """A typed value without the "default" annotations on it and on its tuple fields;
+    PartitionGraph removes these first."""
     while is_annotation(value) and compiler_of(value) == DEFAULT:
         value = value.args[0]
     if not isinstance(value, Tuple):

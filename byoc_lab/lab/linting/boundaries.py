@@ -1,8 +1,10 @@
-"""The likely edge of a region when an annotation on it is missing.
+"""The likely boundary of a region with a missing annotation. The intended operators of a region are
+not always clear. The other regions of the module give evidence: an operator that is offloaded
+elsewhere was probably meant to be offloaded here, and an operator that is not offloaded elsewhere
+was not.
 
-A module does not always tell which operators a region was meant to have. Its other regions give
-evidence: an operator that is offloaded elsewhere was probably meant to be, one that is not was not.
-So does a registered back end: an operator that it does not have was not.
+A registered back end also gives evidence: an operator that it does not support was not meant to be
+offloaded.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op
 def was_meant(node: Expr, compiler: str, subject: Subject, outside: Set[str]) -> bool | None:
     """Whether a call was meant to be in a region of the compiler; None without evidence.
 
-    outside: the operators that are known to be left outside regions.
+    outside: the operators that are known to stay outside regions.
     """
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return None
     offloaded = node.op.name in subject.operators_of.get(compiler, ())
     left = node.op.name in outside
     if not offloaded and not left and DEFAULT in subject.operators_of:
-        return True  # where "default" is annotated, every operator was
+        return True  # if "default" is annotated, every operator was annotated
     if offloaded == left:
         known = subject.operators_known_to(compiler)
         return False if known is not None and node.op.name not in known else None
@@ -47,7 +49,7 @@ def leaving_edges(core: Set[Expr], subject: Subject) -> list[Edge]:
 
 
 def ends_on(edges: Iterable[Edge], compiler: str) -> tuple[End, ...]:
-    """One shared end for each value on these edges."""
+    """One end for each value on these edges, shared by its users."""
     by_value: dict[Expr, list[Edge]] = {}
     for user, index in edges:
         by_value.setdefault(user.parts()[index], []).append((user, index))
@@ -57,9 +59,8 @@ def ends_on(edges: Iterable[Edge], compiler: str) -> tuple[End, ...]:
 def core_of(region: Region, subject: Subject, doubtful: Iterable[Expr]) -> set[Expr]:
     """The members of a region without those that a missing end pulled into it.
 
-    doubtful: members that no end closes. Some were pulled in: those with an argument that is
-    outside or left another region, those whose operator is left outside elsewhere, and what uses
-    these.
+    doubtful: members that no end closes. A doubtful member was pulled in if an argument is outside
+    or left another region, if its operator stays outside elsewhere, or if it uses such a member.
     """
     inconsistent = {p.node for p in subject.problems_of("inconsistent")}
     outside = subject.operators_of.get("", set())

@@ -1,10 +1,10 @@
-"""`with_comments`: the comments of a text of Relay in the text of the module after a change.
+"""`with_comments`: transfers the comments of a Relay text to the text of the changed module.
 
-A comment stays with the line of code that it is at the end of, or else with the one that follows.
-Lines of both texts are paired by their tokens, where all variables count as one: first those that
-stand once in each text, in the longest order that both have, then those between them, each with the
-next one like it. What was at a line that is gone moves to the next one that is left. Linear in the
-lengths of the texts, times a logarithm.
+A comment belongs to the code on its line or, if there is none, to the next line of code. Lines of
+both texts are paired by their tokens, with all variables treated as equal: first lines that occur
+once in each text, along a longest common subsequence, then the lines between them, each with the
+next equal line. The comments of a removed line move to the next line that is left. The cost is O(n
+log n) in the lengths of the texts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.lexer import comments, metadata_start, tokenize
 
 _TYPE = re.compile(r"/\* ty=")
-"""The beginning of a comment with a type, which the printer writes."""
+"""The beginning of a type comment, which the printer writes."""
 
 
 def has_types(text: str) -> bool:
-    """Whether a text of Relay has types in comments, as the printer writes them."""
+    """Whether a Relay text has type comments, as the printer writes them."""
     found = comments(Source(text), 0, metadata_start(text))
     return any(_TYPE.match(text, begin) for begin, _ in found)
 
 
 def with_comments(original: str, text: str) -> str:
-    """`text` with the comments of `original`, except types, which the printer writes.
+    """`text` with the comments of `original`, except type comments, which the printer writes.
 
-    Both are texts of Relay. Raises ParseError for a comment that never ends.
+    Both are Relay texts. Raises ParseError for a comment that never ends.
     """
     source, code, made = Source(original), _code(original), _code(text)
     numbers, new_numbers = list(code), [*made, _end(text)]
@@ -60,7 +60,8 @@ def with_comments(original: str, text: str) -> str:
 
 
 def _code(text: str) -> dict[int, tuple[str, ...]]:
-    """The lines of code of a text, by their numbers from 0: their tokens, all variables alike."""
+    """The lines of code of a text, by line number from 0: their tokens, with all variables treated
+    as equal."""
     tokens = tokenize(Source(text), 0, metadata_start(text))
     found: dict[int, list[str]] = {}
     for word, start in zip(tokens.texts, tokens.starts, strict=True):
@@ -71,12 +72,12 @@ def _code(text: str) -> dict[int, tuple[str, ...]]:
 
 
 def _end(text: str) -> int:
-    """The number of the line after all code, from 0."""
+    """The number, from 0, of the line after all code."""
     return text[: metadata_start(text)].count("\n") + (metadata_start(text) == len(text))
 
 
 def _partners(old: list[tuple[str, ...]], new: list[tuple[str, ...]]) -> dict[int, int]:
-    """For lines of `old` the equal lines of `new`, in the order of both."""
+    """Pairs lines of `old` with equal lines of `new`, in the order of both."""
     place = {key: n for n, key in enumerate(new)}
     old_counts, new_counts = Counter(old), Counter(new)
     once = {

@@ -1,4 +1,4 @@
-"""The composite functions of a module, and the targets that their names begin with."""
+"""The composite functions of a module, and the targets with which their names begin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def composites_in(mod: IRModule) -> dict[str, tuple[Expr, str]]:
-    """For each name of composites the first function of it, and the global function it is in."""
+    """For each composite name, the first function with it, and the global function that contains
+    it."""
     found: dict[str, tuple[Expr, str]] = {}
     for gv, func in mod.functions.items():
         for node in post_order(func):
@@ -20,10 +21,10 @@ def composites_in(mod: IRModule) -> dict[str, tuple[Expr, str]]:
 
 
 def prefixes_of(targets: Iterable[str]) -> str:
-    """What names of composites begin with so that AnnotateTarget gives them to one of these
-    targets, in words; "" if no name can, because each target has a dot of its own."""
+    """In words: the beginning of a composite name that AnnotateTarget assigns to one of these
+    targets; "" if there is none, because each target itself has a dot."""
     return " or ".join(f"'{target}.'" for target in targets if "." not in target)
 
 
 NO_DOT = "a target without a dot: AnnotateTarget reads it before a composite's first dot"
-"""What is expected of targets if `prefixes_of` them is empty."""
+"""The expectation for targets without a possible prefix (see `prefixes_of`)."""

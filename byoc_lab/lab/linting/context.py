@@ -1,4 +1,4 @@
-"""The context of a lint run beside the module: the passes still to run, and the back end."""
+"""The context of a lint run other than the module: the passes still to run, and the back end."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Pipeline = _Member | Sequence[_Member]
 
 @dataclass(frozen=True)
 class Skip:
-    """Why a run skips a pass. needed: the opt_level that it needs, or None where it is disabled.
-    found: that of its context."""
+    """Why a run skips a pass. needed: the opt_level that the pass needs, or None if it is disabled.
+    found: the opt_level of its context."""
 
     needed: int | None
     found: int
@@ -40,14 +40,14 @@ class Skip:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """The run that a module is linted for.
+    """The future run for which a module is linted.
 
-    passes: the passes that are still to run on it, sequences flattened; None where that is not
-        known. skipped: the passes and sequences that a run of the pipeline will skip, and why.
-        backend: the back end whose code generator gets the regions, if it was named.
-        region_numbers: the numbers that begins of the module have from its past. ahead: the modules
-        that `annotated_ahead` has made, by the module before the passes. raised: the name of a
-        function of the user after the passes that raises, and its exception.
+    passes: the passes still to run on it, with sequences flattened; None if they are not known.
+        skipped: the passes and sequences that the pipeline will skip, and why. backend: the back
+        end whose code generator gets the regions, if it was named. region_numbers: the region
+        numbers that begins of the module have from earlier stages. ahead: cached results of
+        `annotated_ahead`, by the module before the passes. raised: the name of a function of the
+        user after the passes that raises, and its exception.
     """
 
     passes: tuple[Pass, ...] | None = None
@@ -59,7 +59,8 @@ class Context:
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:
-        """The pattern table: of the first MergeComposite of the pipeline, else of the back end."""
+        """The pattern table of the first MergeComposite in the pipeline, else that of the back
+        end."""
         for p in self.passes or ():
             if isinstance(p, MergeComposite):
                 return tuple(p.table)
@@ -69,7 +70,7 @@ class Context:
 
     @property
     def may_merge(self) -> bool:
-        """Whether MergeCompilerRegions may run: unless a pipeline is given that has none."""
+        """Whether MergeCompilerRegions may run: false only for a given pipeline without it."""
         return self.passes is None or self.has(MergeCompilerRegions)
 
     @cached_property
@@ -91,8 +92,8 @@ class Context:
 
     @cached_property
     def to_come(self) -> Context:
-        """The context with the passes that rules look ahead to: without a pipeline, those of the
-        back end that was named."""
+        """The context with the passes that rules simulate: without a given pipeline, the passes of
+        the named back end."""
         named = self.backend
         if self.passes is not None or named is None or not is_registered(named.name):
             return self
@@ -100,13 +101,13 @@ class Context:
 
     @cached_property
     def backends(self) -> dict[str, Backend]:
-        """The back ends that get regions, by name: the one named, and registered targets."""
+        """The back ends that get regions, by name: the named back end, and registered targets."""
         found = {t: get_backend(t) for t in self.targets if is_registered(t)}
         return found | ({self.backend.name: self.backend} if self.backend is not None else {})
 
     def while_annotated(self) -> tuple[Pass, ...]:
-        """The passes that will run on an annotated module: from AnnotateTarget, or from the
-        beginning without it, to PartitionGraph."""
+        """The passes that will run on an annotated module: from AnnotateTarget (without it, from
+        the first pass) to PartitionGraph."""
         first = next((n for n, p in enumerate(self.running) if isinstance(p, AnnotateTarget)), -1)
         rest = self.running[first + 1 :]
         last = next((n for n, p in enumerate(rest) if isinstance(p, PartitionGraph)), len(rest))
@@ -122,7 +123,7 @@ class Context:
 
 
 def context_of(pipeline: Pipeline | Context | None, backend: str | Backend | None) -> Context:
-    """The context of a call of `lint`, whose pipeline may be known as one already. Raises
+    """The context of a call of `lint`; its `pipeline` argument may already be a context. Raises
     ArgumentError, UnknownNameError and PassError."""
     if isinstance(backend, str):
         backend = get_backend(backend)

@@ -1,4 +1,5 @@
-"""Whether one pattern takes nodes of every match of another, by the structure of both."""
+"""Decides by structure whether one pattern always matches some of the nodes that another pattern
+needs."""
 
 from __future__ import annotations
 
@@ -20,21 +21,21 @@ from byoc_lab.relay.patterns.patterns import (
 )
 
 MAX_DEPTH = 40
-"""Levels of two patterns that are compared; below that the answer is "not known"."""
+"""Maximum depth of pattern comparisons; deeper patterns give "not known"."""
 
 
 def always_takes_part(first: DFPattern, second: DFPattern) -> bool:
-    """Whether every match of `second` contains a match of `first`, as far as that can be shown.
+    """Whether every match of `second` provably contains a match of `first`.
 
-    False also means "not known": for dominators, patterns of functions and of control flow.
+    False may also mean "not known": for dominators, and patterns of functions or control flow.
     """
     if not isinstance(_plain(first), (CallPattern, AltPattern)):
-        return False  # it moves no operator
+        return False  # `first` moves no operator into a composite
     return any(covers(first, part) for part in _required(second))
 
 
 def covers(wide: DFPattern, narrow: DFPattern, depth: int = 0) -> bool:
-    """Whether `wide` matches all that `narrow` matches, as far as that can be shown."""
+    """Whether `wide` provably matches everything that `narrow` matches."""
     if wide is narrow:
         return True
     if depth > MAX_DEPTH:
@@ -83,7 +84,7 @@ def _same_kind(wide: DFPattern, narrow: DFPattern, depth: int) -> bool:
 
 
 def _required(pattern: DFPattern) -> list[DFPattern]:
-    """The parts that a match has in any case: those in one of several alternatives left out."""
+    """The parts of a pattern that every match has; alternatives are left out."""
     found: list[DFPattern] = []
     todo, seen = [pattern], {pattern}
     while todo:
@@ -96,7 +97,7 @@ def _required(pattern: DFPattern) -> list[DFPattern]:
 
 
 def _attributes(pattern: DFPattern) -> tuple[dict[str, object], DFPattern]:
-    """The attributes that a pattern asks for at its root, and the pattern without them."""
+    """The attributes that a pattern requires at its root, and the pattern without them."""
     found: dict[str, object] = {}
     while isinstance(pattern, AttrPattern):
         found.update(pattern.attrs)

@@ -1,4 +1,4 @@
-"""Cycles of regions: a region that needs its own result, directly or through other regions."""
+"""Cycles of regions: a region depends on its own result, directly or through other regions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Expr, Function, Let
 
 Vertex = Expr | Region
-"""A node, or a region: it stands for its call, which needs everything that the region computes."""
+"""A node, or a region, which represents its call and depends on all that the region computes."""
 Needs = Callable[[Vertex], Collection[Vertex]]
 _Bound = dict[Vertex, tuple[Expr, ...]]
-"""For each variable of a `let` what is needed before it has its value."""
+"""For each `let` variable, the vertices on which its value depends."""
 
 
 def cycles(
     subject: Subject, regions: RegionSet, with_default: bool = False
 ) -> list[tuple[Region, list[Expr]]]:
-    """For each strongly connected component of regions: one of them, and a shortest path from an
-    end out of it to a begin into it, both included.
+    """For each strongly connected component of regions: one of its regions, and a shortest path
+    from an end of that region to one of its begins, both included.
 
-    regions: of the function as it is, or merged. with_default: "default" makes regions too, as for
-    MergeCompilerRegions; PartitionGraph drops its annotations.
+    regions: the regions of the function, merged or not. with_default: whether "default" annotations
+    form regions, as in MergeCompilerRegions; PartitionGraph drops them.
     """
     lets = [n for n in subject.nodes if isinstance(n, Let)]
     found = _cycles(subject, regions, with_default, _values(lets))
@@ -39,22 +39,22 @@ def _cycles(
 ) -> list[tuple[Region, list[Expr]]]:
     needs = _needs(subject, regions, with_default, bound)
     found = []
-    for knot in _knots(subject.func, needs):
-        region = next((v for v in knot if isinstance(v, Region)), None)
+    for component in _strongly_connected_components(subject.func, needs):
+        region = next((v for v in component if isinstance(v, Region)), None)
         if region is not None:
-            way = _way(region, knot, needs)
-            enters = (n for n, v in enumerate(way) if _enters(v, region, regions))
-            found.append((region, way[: next(enters, len(way)) + 1]))
+            path = _path(region, component, needs)
+            enters = (n for n, v in enumerate(path) if _enters(v, region, regions))
+            found.append((region, path[: next(enters, len(path)) + 1]))
     return found
 
 
 def _values(lets: list[Let]) -> _Bound:
-    """The value of each variable of a `let`, but for functions, which may call themselves."""
+    """The value of each `let` variable, except functions, which may call themselves."""
     return {n.var: () if isinstance(n.value, Function) else (n.value,) for n in lets}
 
 
 def _values_in_order(lets: list[Let]) -> _Bound:
-    """The same with the variable that is bound right before: a region that reads the later one
+    """As `_values`, plus the variable bound directly before: a region that reads the later variable
     cannot be called for the earlier one."""
     before = {n.body: (n.var,) for n in lets}
     values = _values(lets)
@@ -88,7 +88,7 @@ def _needs(subject: Subject, regions: RegionSet, with_default: bool, bound: _Bou
 
 
 def _joins(node: Expr, regions: RegionSet) -> bool:
-    """Whether a begin takes the end of the same region, so that merging removes both."""
+    """Whether a begin uses the end of the same region, so that merging removes both."""
     if not is_annotation(node) or not is_annotation(node.args[0], END):
         return False
     region = regions.of(node)
@@ -99,8 +99,8 @@ def _enters(node: Expr, region: Region, regions: RegionSet) -> bool:
     return is_annotation(node, BEGIN) and regions.of(node) is region
 
 
-def _knots(root: Vertex, needs: Needs) -> Iterator[set[Vertex]]:
-    """The strongly connected components of more than one vertex (Tarjan, without recursion)."""
+def _strongly_connected_components(root: Vertex, needs: Needs) -> Iterator[set[Vertex]]:
+    """The strongly connected components with more than one vertex (Tarjan, without recursion)."""
     number: dict[Vertex, int] = {}
     low: dict[Vertex, int] = {}
     path: list[Vertex] = []
@@ -128,34 +128,33 @@ def _knots(root: Vertex, needs: Needs) -> Iterator[set[Vertex]]:
                 user = work[-1][0]
                 low[user] = min(low[user], low[vertex])
             if low[vertex] == number[vertex]:
-                knot = set()
-                while vertex not in knot:
-                    knot.add(path.pop())
-                on_path -= knot
-                if len(knot) > 1:
-                    yield knot
+                component = set()
+                while vertex not in component:
+                    component.add(path.pop())
+                on_path -= component
+                if len(component) > 1:
+                    yield component
 
 
-def _way(region: Region, knot: set[Vertex], needs: Needs) -> list[Expr]:
-    """The shortest path by which the result of a region returns to it, in the order of the
-    dataflow."""
+def _path(region: Region, component: set[Vertex], needs: Needs) -> list[Expr]:
+    """The shortest path by which the result of a region returns to it, in dataflow order."""
     needed_by: dict[Vertex, Vertex] = {}
     todo: deque[Vertex] = deque([region])
     while region not in needed_by:
         vertex = todo.popleft()
         for other in needs(vertex):
-            if other in knot and other not in needed_by:
+            if other in component and other not in needed_by:
                 needed_by[other] = vertex
                 todo.append(other)
-    way: list[Vertex] = []
+    path: list[Vertex] = []
     at = needed_by[region]
     while at is not region:
-        way.append(at)
+        path.append(at)
         at = needed_by[at]
-    return [v for v in way if not isinstance(v, Region)]
+    return [v for v in path if not isinstance(v, Region)]
 
 
 def shown(path: list[Expr]) -> str:
-    """A way in words: its first and last annotation, and everything between."""
+    """A path in words: its first and last annotation, and the nodes between."""
     ends = (path[0], path[-1])
     return " -> ".join(called(n) for n in path if n in ends or not is_annotation(n))

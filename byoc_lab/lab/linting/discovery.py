@@ -34,12 +34,12 @@ def all_rules() -> tuple[LintRule, ...]:
 
 @cache
 def rule_names() -> Mapping[str, LintRule]:
-    """The rules by their codes and by their names."""
+    """The rules, by code and by name."""
     return {key: r for r in all_rules() for key in (r.code, r.name)}
 
 
 def get_rule(name: str) -> LintRule:
-    """The rule of a code or a name, in any case of letters. Raises UnknownNameError."""
+    """The rule with this code or name, in upper or lower case. Raises UnknownNameError."""
     for key in (name, name.upper(), name.lower()):
         if key in rule_names():
             return rule_names()[key]
@@ -50,7 +50,8 @@ def get_rule(name: str) -> LintRule:
 
 
 def chosen_rules(wanted: Sequence[str] | None) -> Sequence[LintRule]:
-    """The rules of these codes or names; all for None. Raises ArgumentError, UnknownNameError."""
+    """The rules with these codes or names; all rules for None. Raises ArgumentError,
+    UnknownNameError."""
     if wanted is None:
         return all_rules()
     if isinstance(wanted, str):

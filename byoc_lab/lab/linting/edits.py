@@ -1,4 +1,4 @@
-"""Edits of annotations, the elements of fixes. They change annotations only."""
+"""Edits of annotations, from which fixes are built. They only change annotations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, rebuild
 
 Edge = tuple[Expr, int]
-"""A user, and the position among its `parts()` of what it uses."""
+"""A user, and the position of the used value among its `parts()`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Begin:
-    """One `compiler_begin` on each of these edges; one node, shared, if there are several."""
+    """Insert one `compiler_begin` node on all of these edges, shared if there are several."""
 
     edges: tuple[Edge, ...]
     compiler: str
@@ -24,7 +24,7 @@ class Begin:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """One `compiler_end` on each of these edges; one node, shared, if there are several."""
+    """Insert one `compiler_end` node on all of these edges, shared if there are several."""
 
     edges: tuple[Edge, ...]
     compiler: str
@@ -32,7 +32,7 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Remove:
-    """Without this annotation: its argument takes its place."""
+    """Remove this annotation; its argument takes its place."""
 
     annotation: Call
 
@@ -50,9 +50,10 @@ Edit = Begin | End | Remove | Retarget
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A possible fix, not proved yet: edits of one function, or a function of the module.
+    """A possible fix, not proved yet: edits of one function, or a Python function that returns the
+    changed module.
 
-    title: what it does, in words.
+    title: a description in words.
     """
 
     title: str
@@ -62,17 +63,18 @@ class Proposal:
 
 
 def argument_edge(user: Expr, position: int) -> Edge:
-    """The edge of an argument, counted as findings count: calls without their callee."""
+    """The edge of an argument, with the numbering of findings: arguments of calls without the
+    callee."""
     return user, position + isinstance(user, Call)
 
 
 def edges_to(value: Expr, users: Iterable[Expr]) -> tuple[Edge, ...]:
-    """Every edge on which one of these users uses the value."""
+    """All edges on which these users use the value."""
     return tuple((u, n) for u in users for n, p in enumerate(u.parts()) if p is value)
 
 
 def edited(func: Function, edits: Sequence[Edit]) -> Function:
-    """The function with these edits; those on one edge are applied in their order."""
+    """The function with these edits; edits of one edge are applied in order."""
     result = edited_nodes(func, edits)[func]
     assert isinstance(result, Function)
     return result
@@ -120,7 +122,7 @@ def _annotated(
 
 
 def edited_module(mod: IRModule, edits: Mapping[str, Sequence[Edit]]) -> IRModule:
-    """The module with the edits of each function, by its name; not typed, and not checked."""
+    """The module with the given edits, by function name; not typed, and not checked."""
     functions = {
         gv: edited(func, edits[gv.name_hint]) if gv.name_hint in edits else func
         for gv, func in mod.functions.items()
@@ -138,7 +140,8 @@ def without_annotations(mod: IRModule) -> IRModule:
 
 
 def compilers_in(mod: IRModule) -> tuple[str, ...]:
-    """The compilers that annotations of the module name, without "default", in their order."""
+    """The compilers named by annotations of the module, without "default", in order of
+    appearance."""
     named = (
         compiler_of(n) for f in mod.functions.values() for n in post_order(f) if is_annotation(n)
     )

@@ -1,4 +1,4 @@
-"""Running the rules on a module: findings with their causes first, in the order of its text."""
+"""Runs the rules on a module: findings with consequences grouped below causes, in text order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.relay.text.printer import print_lines
 
 
 def examine(mod: IRModule, rules: Sequence[LintRule], context: Context) -> list[Finding]:
-    """Everything that the rules find, each consequence below its cause; not in order."""
+    """All findings of the rules, each consequence below its cause; not in text order."""
     found: list[Finding] = []
     for gv, func in mod.functions.items():
         subject = Subject(func, gv.name_hint, mod, context)
@@ -27,7 +27,7 @@ def examine(mod: IRModule, rules: Sequence[LintRule], context: Context) -> list[
 
 
 def grouped(found: list[Finding]) -> list[Finding]:
-    """The findings that are nobody's consequence, with their consequences."""
+    """The findings that are not a consequence of another finding, with their consequences."""
     causes = [f for f in found if f.explains and f.covers]
     if not causes:
         return found

@@ -1,4 +1,4 @@
-"""The external functions of a module: those that a back end compiles."""
+"""The external functions of a module, which a back end compiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
-    """Each external function once, global or local, with the global function that it is (in)."""
+    """Each external function once, global or local, with the global function that it is or that
+    contains it."""
     seen = set()
     for gv, func in mod.functions.items():
         for node in post_order(func):
@@ -22,19 +23,19 @@ def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
 
 
 def compilers_of(mod: IRModule) -> tuple[str, ...]:
-    """The registered back ends that annotations or external functions of a module name."""
+    """The registered back ends named by annotations or external functions of a module."""
     named = [*compilers_in(mod), *(str(f.attrs["Compiler"]) for f, _ in external_functions(mod))]
     return tuple(filter(is_registered, dict.fromkeys(named)))
 
 
 def symbol_of(func: Function) -> str:
-    """The symbol of an external function; of 2020, when it had another name, as well."""
+    """The symbol of an external function; also under the attribute name that TVM used in 2020."""
     return str(func.attrs.get("global_symbol") or func.attrs.get("ExternalSymbol") or "")
 
 
 def name_of(func: Function, home: str, mod: IRModule) -> str:
-    """An external function in words: its symbol; without one the name of the global function that
-    it is, or "in" that of the one that it is in."""
+    """An external function in words: its symbol; without a symbol, its name as a global function,
+    or "in" and the name of the global function that contains it."""
     return symbol_of(func) or (home if mod[home] is func else f"in {home}")
 
 

@@ -1,4 +1,4 @@
-"""`Finding`: one problem that a rule found, with its place, its consequences and its fix."""
+"""`Finding`: one problem that a rule found, with its location, its consequences and its fix."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ class Severity(str, Enum):
 class Finding:
     """One problem that a rule found.
 
-    node: the expression at fault. argument: the position of the argument, when the finding is about
-    one edge. place: the line of the printed module. file: the file that a command read the module
-    from. what_to_do: how to fix it. others: nodes that are possible instead of `node`, where the
-    module does not tell which. covers: what this finding is the cause of: findings of the codes
-    `explains` at these nodes are its `consequences`. proposals: possible fixes, the likeliest
-    first.
+    node: the expression at fault. argument: the position of the argument, if the finding concerns
+    one edge. place: the line of the printed module. file: the file from which a command read the
+    module. what_to_do: how to fix it. others: nodes that may be at fault instead of `node`, if the
+    module does not determine it. covers: the nodes at which findings with the codes `explains` are
+    `consequences` of this finding. proposals: possible fixes, the likeliest first.
     """
 
     code: str
@@ -68,28 +67,28 @@ class Finding:
     def fix(self) -> Fix | None:
         """The likeliest proved fix of this finding; None if there is none.
 
-        Proved means: applied alone, it removes findings and brings no other ones, and the module
-        still computes what it computes without annotations. `byoc_lab.fix` repairs a whole module.
+        Proved means: applied alone, it removes findings and adds none, and the module still
+        computes the same results as without annotations. `byoc_lab.fix` repairs a whole module.
         """
         return next(self.prove(self), None) if self.prove is not None else None
 
     @property
     def fixes(self) -> list[Fix]:
-        """All ways to fix this finding that are proved, the likeliest first."""
+        """All proved fixes of this finding, the likeliest first."""
         return list(self.prove(self)) if self.prove is not None else []
 
     @property
     def span(self) -> Span | None:
-        """The place in the source text that the node was parsed from; None if it was not parsed."""
+        """The source location from which the node was parsed; None if it was not parsed."""
         return self.node.span if self.node is not None else None
 
     @property
     def in_text(self) -> Span | None:
-        """`span`, if it is a place in text with lines; None for a node of a model."""
+        """`span`, if it is a location in a text with lines; None for a node of a model file."""
         return self.span if self.span is not None and self.span.is_text else None
 
     def of_file(self, file: str) -> Finding:
-        """The finding and its consequences, with the file that the module was read from."""
+        """The finding and its consequences, with the file from which the module was read."""
         return replace(
             self, file=file, consequences=tuple(f.of_file(file) for f in self.consequences)
         )
@@ -122,9 +121,9 @@ class Finding:
 class Fix(Shown):
     """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
 
-    steps: what it does, in words. before, after: the modules, of the language of the one that was
-    given. proof: why it is right, in words. left: the findings that it does not repair; empty if
-    `after` is clean. others: where one finding has several repairs, the others, each proved too.
+    steps: the changes, in words. before, after: the modules, in the language of the given module.
+    proof: why it is right, in words. left: the findings that it does not repair; empty if `after`
+    is clean. others: further proved repairs, if one finding has several.
     """
 
     steps: tuple[str, ...]
@@ -139,7 +138,7 @@ class Fix(Shown):
         return self.after
 
     def undo(self) -> Any:
-        """The module as it was."""
+        """The module before the repair."""
         return self.before
 
     def diff(self) -> Diff:
@@ -178,7 +177,7 @@ def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
 
 
 def _regions_of(mod: IRModule) -> str:
-    """The regions that PartitionGraph makes of an annotated module, in words."""
+    """The regions that PartitionGraph creates from an annotated module, in words."""
     made = [
         f"{name} ({', '.join(_operators(func))})"
         for func, _ in external_functions(PartitionGraph()(mod))

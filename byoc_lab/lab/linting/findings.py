@@ -16,8 +16,8 @@ from byoc_lab.relay.ir.module import IRModule
 class Findings(Sequence[Finding], Shown):
     """The findings of one run, in the order of the module's text; displays itself.
 
-    A finding that another one causes is not a member, but one of that finding's `consequences`.
-    suppressed: the number of findings left out because of `ignore` or a comment.
+    A finding caused by another finding is not listed here, but in the `consequences` of that
+    finding. suppressed: the number of findings left out because of `ignore` or a comment.
     """
 
     def __init__(self, found: Sequence[Finding], mod: IRModule, suppressed: int = 0):
@@ -48,7 +48,7 @@ class Findings(Sequence[Finding], Shown):
 
     @property
     def all(self) -> list[Finding]:
-        """Every finding, the consequences of each after it."""
+        """Every finding, each followed by its consequences."""
         return [f for cause in self._found for f in cause]
 
     def by_code(self, code: str) -> list[Finding]:

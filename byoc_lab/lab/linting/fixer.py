@@ -21,25 +21,25 @@ def fix(
 ) -> Fix:
     """Repair the annotations of `mod`, as far as that can be proved.
 
-    params: values of parameters of @main, by name (arrays). Where something is wrong, they are
-        bound first: a multiply that waits for a weight can be folded only then.
-    pipeline, backend: as for `lint`. The rules that need them find, and repair, nothing without
-        them: give `fix` the arguments with which `lint` reported the findings.
+    params: values of parameters of @main, by name (arrays). If there are findings, these are bound
+    first, because a multiply on a weight can only be folded if the weight is constant. pipeline,
+    backend: as for `lint`. Rules that need them find and repair nothing without them: give `fix`
+    the arguments with which `lint` reported the findings.
 
-    The result is false where nothing was repaired, either because nothing is wrong or because no
-    repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
-    finds nothing afterwards, PartitionGraph accepts the module with and without
-    MergeCompilerRegions, and the module without its annotations is structurally equal to what it
-    was, or, where operators changed, computes the same numbers. Where one finding has no repair,
-    `finding.fix` still has those of the others.
+    The result is false if nothing was repaired, either because nothing is wrong or because no
+    repair could be proved; `left` has the remaining findings. A repair is offered only if the
+    linter finds nothing afterwards and PartitionGraph accepts the module with and without
+    MergeCompilerRegions. Moreover, without annotations the module must be structurally equal to the
+    original or, if operators changed, compute the same numbers. If one finding has no repair, the
+    other findings may still have one in `finding.fix`.
 
-    Of a module of Relax it repairs variables that two functions bind (BYR006), composites that are
-    in no function with the attribute Codegen (BYR001), and, given the values and the back end,
-    parameters where a pattern wants constants (BYR004); `after` is a module of TVM.
+    In a Relax module it repairs variables that two functions bind (BYR006), composites outside of
+    functions with the attribute Codegen (BYR001) and, if the values and the back end are given,
+    parameters that a pattern needs as constants (BYR004); `after` is then a TVM module.
 
     Hints (findings of severity "info") are not repaired; the result names them.
 
-    Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names, and
-    for a pipeline or back end what `lint` raises.
+    Raises ArgumentError if `mod` is not a module, or if @main has no parameters with these names,
+    and the errors of `lint` for an invalid pipeline or back end.
     """
     return language_of(mod, "fix").fix(params, pipeline, backend)

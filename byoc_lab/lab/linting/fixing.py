@@ -1,12 +1,12 @@
 """`fix` of Relay: repairs of a module's annotations, each proved before it is offered.
 
 Findings propose edits. First the likeliest edits of all findings are made at once, which repairs
-many faults of one kind; if that leaves a finding, or cannot be proved, each proposal is tried
-alone, and the one after which least is wrong is kept (`_rank`). This repeats up to `_ROUNDS` times.
-A repair counts if there are fewer findings after it, and if the module computes the same without
-its annotations: it has the same structure, or gives the same results for random inputs. If no
-finding is left, the module must also pass PartitionGraph, with and without MergeCompilerRegions. A
-round examines the module once for each proposal.
+many faults of one kind. If findings are left, or the repair cannot be proved, each proposal is
+tried alone, and the one with the best result is kept (`_rank`). This repeats up to `_ROUNDS` times.
+A repair counts if it reduces the findings and the module without annotations computes the same
+results: its structure is unchanged, or it gives the same results for random inputs. If no finding
+is left, the module must also pass PartitionGraph, with and without MergeCompilerRegions. A round
+examines the module once for each proposal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 TOLERANCE = 1e-4
-"""Relative, of results in float64: folded weights are rounded to float32."""
+"""The relative tolerance for results in float64, because folded weights are rounded to float32."""
 _ROUNDS = 8
 
 
@@ -47,7 +47,7 @@ def fix_relay(
     pipeline: Pipeline | Context | None,
     backend: str | Backend | None,
 ) -> Fix:
-    """`fix` of a module of Relay."""
+    """Repairs the annotations of a Relay module."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
     context = context_of(pipeline, backend)
@@ -78,8 +78,8 @@ def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
 
 
 def _no_faults(mod: IRModule, hints: Sequence[Finding], context: Context) -> str:
-    """The sentence for a module without errors and warnings: which rules were asked, the hints, and
-    the back ends of the module that would report more."""
+    """The sentence for a module without errors and warnings: the arguments of the check, the hints,
+    and the back ends of the module with which lint reports more."""
     if context.backend is not None:
         asked = f" for the back end {context.backend.name!r}"
     elif context.passes is not None:
@@ -98,7 +98,7 @@ def _no_faults(mod: IRModule, hints: Sequence[Finding], context: Context) -> str
 
 
 def _repaired(mod: IRModule, context: Context) -> Fix:
-    """The module after the steps that lead to no findings, if they can be proved."""
+    """The module after the steps that leave no findings, if they can be proved."""
     found = first = _faults(mod, context)
     steps: list[str] = []
     now, why = mod, ""
@@ -123,7 +123,7 @@ def _repaired(mod: IRModule, context: Context) -> Fix:
 
 
 def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:
-    """The proposals of a finding that can be proved, each alone."""
+    """The proposals of a finding that can be proved separately."""
     before = _faults(mod, context)
     for proposal in finding.proposals:
         made = _tried(mod, [proposal], context, before)
@@ -132,7 +132,7 @@ def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:
 
 
 def _faults(mod: IRModule, context: Context) -> list[Finding]:
-    """The findings that are not mere hints."""
+    """The findings other than hints."""
     return [f for f in examine(mod, all_rules(), context) if f.severity is not Severity.INFO]
 
 
@@ -146,7 +146,8 @@ def _all_at_once(mod: IRModule, found: list[Finding], context: Context) -> Fix |
 
 
 def _one_by_one(mod: IRModule, found: list[Finding], context: Context) -> Fix | None:
-    """The proposal after which least is wrong; of several the one that leaves most in regions."""
+    """The proposal with the best result (`_rank`); of several equal ones, the one with the most
+    operators in regions."""
     best: Fix | None = None
     ends = _ends(mod)
     for finding in found:
@@ -160,19 +161,19 @@ def _one_by_one(mod: IRModule, found: list[Finding], context: Context) -> Fix | 
 
 
 def _rank(made: Fix) -> tuple[int, int]:
-    """The lower, the better."""
+    """The rank of a result; lower is better."""
     return len(made.left), -_ends(made.after)
 
 
 def _ends(mod: IRModule) -> int:
-    """The number of values that regions give away."""
+    """The number of values that leave regions."""
     return sum(is_annotation(n, END) for n in post_order(*mod.functions.values()))
 
 
 def _tried(
     mod: IRModule, proposals: Sequence[Proposal], context: Context, before: Sequence[Finding]
 ) -> Fix | None:
-    """The fix that these proposals make, if it can be proved."""
+    """The fix made of these proposals, if it can be proved."""
     try:
         after = _made(mod, proposals)
         if after is None:
@@ -185,7 +186,7 @@ def _tried(
             PartitionGraph()(MergeCompilerRegions()(after))
         proof = same(mod, after)
     except ByocLabError:
-        return None  # a proposal that does not lead to a module is not a fix
+        return None  # a proposal that leads to no valid module is not a fix
     if proof is None:
         return None
     return Fix(tuple(dict.fromkeys(p.title for p in proposals)), mod, after, proof, tuple(left))
@@ -201,7 +202,8 @@ def _made(mod: IRModule, proposals: Sequence[Proposal]) -> IRModule | None:
 
 
 def same(before: IRModule, after: IRModule) -> str | None:
-    """Why the modules compute the same without their annotations; None if that is not so."""
+    """A proof, in words, that both modules compute the same without annotations; None if there is
+    none."""
     plain = [infer_module(without_annotations(m)) for m in (before, after)]
     if structural_equal(plain[0], plain[1]):
         return "without annotations the module is structurally equal to what it was"
@@ -239,7 +241,7 @@ def _results(mod: IRModule, inputs: list[Any]) -> list[np.ndarray]:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """The tensors of a value, tuples flattened."""
+    """The tensors of a value, with tuples flattened."""
     if isinstance(value, (tuple, list)):
         for field in value:
             yield from _arrays(field)

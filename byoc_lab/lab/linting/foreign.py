@@ -1,4 +1,4 @@
-"""`lint` of modules of other languages, whose rules look at them when they are read."""
+"""`lint` for modules of other languages, whose findings are computed when they are read."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ RULES = {
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
 OF_TABLES = ("BYR003", "BYR004", "BYR010", "BYR011")
-"""Those that are found once, in the module whose patterns were matched."""
+"""Rules that report once, for the module whose patterns were matched."""
 OF_PARTITIONED = ("BYR001", "BYR007", "BYR008", "BYR009")
-"""Those about functions that passes make for a back end."""
+"""Rules about functions that passes create for a back end."""
 PAGE = "docs/relax.md"  # the page that describes these rules
 
 
@@ -40,11 +40,11 @@ def lint_foreign(
     rules: Sequence[str] | None,
     ignore: Iterable[Any],
 ) -> Findings:
-    """Those findings of a module of another language that are asked for. rules, ignore: as for
-    `lint`, without lines.
+    """The requested findings of a module of another language. rules, ignore: as for `lint`, but
+    without lines.
 
-    Raises ArgumentError for arguments of a wrong kind, UnknownNameError for an unknown rule, and
-    what `found` raises.
+    Raises ArgumentError for invalid arguments, UnknownNameError for an unknown rule, and the errors
+    of `found`.
     """
     wanted = RULES.keys() if rules is None else set(_codes("rules", rules))
     left_out = set(_codes("ignore", ignore))
@@ -54,7 +54,8 @@ def lint_foreign(
 
 
 def _codes(what: str, named: Iterable[Any]) -> list[Any]:
-    """The codes of rules by codes or names; nodes as they are. what: the argument."""
+    """The codes of rules given by code or name; nodes are returned unchanged. what: the name of the
+    argument."""
     if not isinstance(named, (Iterable, Expr)):
         raise ArgumentError(
             f"{what} must be a list of codes or names of rules, found {type(named).__name__} "

@@ -1,4 +1,4 @@
-"""`lint`: run every rule on a module and collect the findings."""
+"""`lint`: runs every rule on a module and collects the findings."""
 
 from __future__ import annotations
 
@@ -27,31 +27,30 @@ def lint(
     ignore: Iterable[Ignored] = (),
     region_numbers: Numbers | None = None,
 ) -> Findings:
-    """Find everything that is wrong with the annotations of `mod` at once, before partitioning.
+    """Find all faults in the annotations of `mod` at once, before partitioning.
 
-    It works before annotation, between the passes and after them; the more it knows, the more it
-    finds.
+    It also works before annotation, between the passes and after them; with more arguments it finds
+    more.
 
     mod: a module, or a function. A function may be malformed in ways that a module does not allow,
         for example have free variables.
-    pipeline: the passes that are still to run on `mod`, as `trace` takes them. Rules then also
-        report what these passes will trip over. A function of the user runs once, to see its
-        passes.
-    backend: the back end that gets the regions. Rules then also ask its patterns and predicates;
-        without `pipeline`, they report the faults of the regions that its own pipeline will make.
-    rules: the codes or names of the rules to run; by default all.
-    ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
-        comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
-    region_numbers: of a module with a past, such as one of a trace (`stage.numbering`): the numbers
-        of regions, by begin.
+    pipeline: the passes still to run on `mod`, as for `trace`. Rules then also report problems that
+    these passes will meet. A user's function runs once, to find its passes. backend: the back end
+    that gets the regions. Rules then also use its patterns and predicates; without `pipeline`, they
+    report faults of the regions that the back end's pipeline will create. rules: the codes or names
+    of the rules to run; by default all.
+    ignore: findings to leave out: codes or names of rules, nodes, spans, or lines "file:line". A
+    comment `// byoc-lab: ignore BYL001` in the text from which `mod` was parsed has the same
+    effect. region_numbers: for a module with earlier stages, such as one of a trace
+    (`stage.numbering`): the numbers of regions, by begin annotation.
 
-    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR013. With a pipeline or a
-    back end, its passes are run, and the findings on the pattern table are those of the trace.
+    A module of TVM's Relax is examined by separate rules, BYR001 to BYR013. With a pipeline or a
+    back end, its passes are run, and the findings on the pattern table come from the trace.
 
-    A module that is known as text only has one finding, which says why.
+    A module that is known only as text has one finding, which gives the reason.
 
-    Raises UnknownNameError for a rule, pipeline or back end that does not exist, and ArgumentError
-    and PassError for arguments of a wrong kind.
+    Raises UnknownNameError for an unknown rule, pipeline or back end, and ArgumentError and
+    PassError for invalid arguments.
     """
     mod = adopted(mod)
     if isinstance(mod, Function):
@@ -62,6 +61,7 @@ def lint(
             f"{module_hint(mod)}"
         )
     alone = pipeline is None and backend is None
-    if alone and isinstance(mod, ForeignModule) and mod.source is None:  # saved with its findings
+    # a saved module contains its findings
+    if alone and isinstance(mod, ForeignModule) and mod.source is None:
         return lint_foreign(mod, lambda: mod.findings, rules, ignore)
     return language_of(mod, "lint").lint(pipeline, backend, rules, ignore, region_numbers)

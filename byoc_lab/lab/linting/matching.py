@@ -1,4 +1,4 @@
-"""Experiments with the pattern table of a pipeline: what would match if the module differed."""
+"""Experiments with the pattern table of a pipeline: the matches in variants of the module."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from byoc_lab.relay.typing.infer import infer_module
 
 @dataclass(frozen=True, eq=False)
 class EscapingValue:
-    """A match that is not made: `value`, inside it, has a `user` outside. entry: its name."""
+    """A match that is refused because `value`, inside it, has a `user` outside. entry: the name of
+    the pattern table entry."""
 
     entry: str
     value: Expr
@@ -48,15 +49,15 @@ class EscapingValue:
 
 @dataclass(frozen=True, order=True)
 class Merged:
-    """The result of applying a pattern table to a module, smaller is better: the operators outside
-    of composites, then the number of composites."""
+    """The result of applying a pattern table to a module: the operators outside of composites, then
+    the number of composites. Smaller is better."""
 
     outside: int
     composites: int
 
     @classmethod
     def of(cls, mod: IRModule) -> Merged:
-        """mod: after MergeComposite."""
+        """Counts both in a module. mod: the result of MergeComposite."""
         nodes = set(post_order(*mod.functions.values(), enter=lambda n: not _is_composite(n)))
         outside = sum(isinstance(n, Call) and isinstance(n.op, Op) for n in nodes)
         return cls(outside, len(list(_composites_in(mod))))
@@ -76,19 +77,20 @@ class Experiment:
         self.passes = context.before(MergeComposite)
 
     def run(self) -> None:
-        """Run the passes on the module as it is. Raises what they raise."""
+        """Run the passes on the unchanged module. Raises the errors of the passes."""
         _ = self._plain
 
     def runs(self, kind: type[Pass]) -> bool:
-        """Whether a pass of a kind runs before MergeComposite."""
+        """Whether a pass of this class runs before MergeComposite."""
         return any(isinstance(p, kind) for p in self.passes)
 
     def without_lets(self) -> Counter[str]:
-        """The composites that there would be in addition if the module had no lets."""
+        """The additional composites if the module had no lets."""
         return self._gained(ToGraphNormalForm()(self.mod))
 
     def with_values(self, positions: Iterable[int]) -> Counter[str]:
-        """The same if these parameters of @main, tensors of known shape, were bound to values."""
+        """The additional composites if these parameters of @main, tensors of known shape, were
+        bound to values."""
         main = self.mod["main"]
         values: dict[Var, Expr] = {}
         for position in positions:
@@ -103,7 +105,7 @@ class Experiment:
         return self._gained(variant)
 
     def simplified(self) -> Counter[str]:
-        """The same if norms were decomposed and folded before."""
+        """The additional composites if norms were decomposed and folded before."""
         with PassContext(opt_level=3):
             passes = [SimplifyInference(), FoldConstant(), FoldScaleAxis()]
             return self._gained(Sequential(passes)(self.mod))
@@ -111,7 +113,7 @@ class Experiment:
     def escapes(self) -> Iterator[EscapingValue]:
         """The matches that a user outside prevents, if a call inside stays on the host.
 
-        Only for modules that the passes before MergeComposite leave as they are.
+        Only for modules that the passes before MergeComposite do not change.
         """
         if any(not isinstance(p, InferType) for p in self.passes):
             return
@@ -130,7 +132,7 @@ class Experiment:
                             yield escape
 
     def operators(self, names: Iterable[str]) -> set[str]:
-        """The operators that the patterns of these names call."""
+        """The operators in the patterns with these names."""
         wanted = set(names)
         return {
             op
@@ -142,7 +144,7 @@ class Experiment:
 
     @cached_property
     def wants_constants(self) -> bool:
-        """Whether a pattern of the table asks for a constant."""
+        """Whether a pattern of the table requires a constant."""
         return any(
             isinstance(part, ConstantPattern)
             for _, pattern, *_ in self.context.table
@@ -157,8 +159,8 @@ class Experiment:
         return self._composites(self.mod)
 
     def merged(self, table: Sequence[Any]) -> Merged:
-        """The result of applying another pattern table to the module. Raises what the passes
-        raise."""
+        """The result of applying a different pattern table to the module. Raises the errors of the
+        passes."""
         return Merged.of(self._merged(self.mod, table))
 
     def _composites(self, mod: IRModule) -> Counter[str]:
@@ -189,19 +191,19 @@ def _is_composite(node: Expr) -> bool:
 
 
 def _composites_in(mod: IRModule) -> Iterator[str]:
-    """For each call of a composite its name."""
+    """Maps each call of a composite to the composite's name."""
     for node in post_order(*mod.functions.values()):
         if isinstance(node, Call) and isinstance(node.op, Function) and _is_composite(node.op):
             yield str(node.op.attrs["Composite"])
 
 
 def _ends(pattern: DFPattern, graph: IndexedGraph) -> list[Expr]:
-    """The calls of a graph that a match of the pattern may end with."""
+    """The calls of a graph that can be the root of a match of the pattern."""
     return [c for op in root_operators(pattern) or () for c in graph.calls_of.get(op, ())]
 
 
 def _calls_in(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> list[Expr]:
-    """The calls of the match that ends with `root`; empty without a match."""
+    """The calls of the match with root `root`; empty if there is no match."""
     taken = find_match(pattern, root, graph) or {}
     calls = {e for p, found in taken.items() if isinstance(p, CallPattern) for e in found}
     return sorted(calls, key=graph.index.__getitem__)

@@ -1,4 +1,4 @@
-"""A prediction of the regions that MergeCompilerRegions would form in a function."""
+"""Predicts the regions that MergeCompilerRegions would form in a function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from byoc_lab.relay.ir.expr import Call, Expr, Var
 
 
 def merge_cycles(subject: Subject) -> list[tuple[Region, list[Expr], list[Call]]]:
-    """The ways on which results of a merged region come back to it, where merging makes them.
+    """The cycles that merging would create: paths on which the result of a merged region returns to
+    it.
 
-    Each with the region, and the calls on it that annotations would let merging see: none on a way
-    through a `let`, which it does not follow.
+    Each comes with the region, and the calls on the path that merging would see if they were
+    annotated; none for a path through a `let`, which merging does not follow.
     """
     if subject.merged is None or cycles(subject, subject.regions):
         return []

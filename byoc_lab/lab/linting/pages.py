@@ -44,7 +44,7 @@ def page(rule: LintRule) -> str:
 
 
 def _told(sample: Sample) -> str:
-    """The arguments that `lint` gets for a sample beside the module, in words."""
+    """The arguments of `lint` for a sample other than the module, in words."""
     told = []
     if isinstance(sample.passes, str):
         told.append(f"the pipeline `{sample.passes}`")

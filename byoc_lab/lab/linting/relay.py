@@ -1,4 +1,4 @@
-"""`lint` of modules of Relay."""
+"""`lint` for Relay modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lint_relay(
     ignore: Iterable[Ignored] = (),
     region_numbers: Numbers | None = None,
 ) -> Findings:
-    """`lint` of a module of Relay."""
+    """Lints a Relay module."""
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")

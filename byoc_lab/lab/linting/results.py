@@ -1,4 +1,5 @@
-"""Results of a region or function that it does not compute: inputs, constants, one value twice."""
+"""Results that a region or function returns without computing them: inputs, constants, repeated
+values."""
 
 from __future__ import annotations
 
@@ -9,19 +10,19 @@ from byoc_lab.relay.ir.expr import Constant, Expr, Function, Let, Tuple, TupleGe
 
 
 def uncomputed_of(func: Function) -> list[str]:
-    """What a function returns and does not compute, in words, each once."""
+    """The results that a function does not compute, in words, without duplicates."""
     inputs: dict[Expr, str] = {p: f"its input %{p.name_hint}" for p in func.params}
     return list(dict.fromkeys(told for _, told in uncomputed([func.body], inputs)))
 
 
 def uncomputed(results: Iterable[Expr], inputs: Mapping[Expr, str]) -> Iterator[tuple[Expr, str]]:
-    """The results that are not computed, each with the value that it is, in words.
+    """The results that are not computed, each with a description of its value.
 
-    A tuple is as many results as it has fields, as in TVM's graphs in JSON.
+    A tuple counts as one result per field, as in TVM's JSON graphs.
     """
     bound: dict[Expr, Expr] = {}
     seen: set[tuple[Expr, tuple[int, ...]]] = set()
-    around: set[tuple[Expr, tuple[int, ...]]] = set()  # those, and the tuples that they are in
+    around: set[tuple[Expr, tuple[int, ...]]] = set()  # input tuples, and the fields of these
     pending = deque((result, result) for result in results)
     while pending:
         result, value = pending.popleft()
@@ -41,9 +42,10 @@ def uncomputed(results: Iterable[Expr], inputs: Mapping[Expr, str]) -> Iterator[
 
 
 def _source(value: Expr, bound: dict[Expr, Expr]) -> tuple[Expr, tuple[int, ...]]:
-    """Where a value is made, behind lets and literal tuples, and the path of fields to it there.
+    """The producer of a value, looking through lets and literal tuples, and the path of tuple
+    fields to the value.
 
-    `bound` has the variables of lets, and gets those of the lets that are passed.
+    `bound` maps `let` variables to values; the function adds the lets that it passes.
     """
     path: list[int] = []
     while True:

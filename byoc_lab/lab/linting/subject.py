@@ -66,7 +66,7 @@ class Subject:
 
     @property
     def merged(self) -> RegionSet | None:
-        """The regions as MergeCompilerRegions makes them; None if it refuses the function."""
+        """The regions after MergeCompilerRegions; None if it refuses the function."""
         return self._merging[0]
 
     @property
@@ -86,7 +86,7 @@ class Subject:
 
     @property
     def problems_found(self) -> bool:
-        """Whether the analysis reported anything but regions of mixed targets."""
+        """Whether the analysis reported problems other than regions of mixed targets."""
         return any(p.kind != "mixed-targets" for p in self.problems)
 
     @cached_property
@@ -119,7 +119,7 @@ class Subject:
 
     @cached_property
     def users(self) -> dict[Expr, list[Expr]]:
-        """The users of each node, once each."""
+        """The users of each node, without duplicates."""
         found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
         for node in self.nodes:
             for part in dict.fromkeys(node.parts()):
@@ -137,7 +137,8 @@ class Subject:
 
     @cached_property
     def unmerged(self) -> bool:
-        """Whether an end of some compiler is directly in a begin of the same, as before merging."""
+        """Whether an end of a compiler is directly in a begin of the same compiler, as before
+        merging."""
         return any(
             is_annotation(n, BEGIN)
             and is_annotation(n.args[0], END)
@@ -147,9 +148,8 @@ class Subject:
 
     @cached_property
     def operators_of(self) -> dict[str, set[str]]:
-        """For each compiler the operators in its closed regions; "" has those outside of regions.
-
-        What a module shows about which operators a compiler gets: evidence, not proof.
+        """For each compiler, the operators in its closed regions; for "", the operators outside of
+        regions. This is evidence, not proof, of the operators that each compiler supports.
         """
         found: dict[str, set[str]] = {}
         for node in self.nodes:
@@ -179,12 +179,12 @@ class Subject:
         return region_numbers(self.func, self.context.region_numbers)
 
     def function_number(self, region: Region) -> int:
-        """The number in the name of the function that PartitionGraph makes of a region."""
+        """The number in the name of the function that PartitionGraph creates for a region."""
         return self._function_numbers[self.regions.first_begin(region)]
 
     @cached_property
     def _function_numbers(self) -> Numbers:
-        """The function has no past: PartitionGraph knows none."""
+        """Numbers without earlier stages, because PartitionGraph does not know those."""
         return region_numbers(self.func) if self.context.region_numbers else self._numbers
 
     @cached_property
@@ -193,10 +193,10 @@ class Subject:
 
     @cached_property
     def offloaded(self) -> list[Region]:
-        """The regions of other compilers than "default", whose annotations PartitionGraph drops."""
+        """The regions of compilers other than "default", whose annotations PartitionGraph drops."""
         return [r for r in self.all_regions if r.target != DEFAULT]
 
     def offloaded_region(self, node: Expr) -> Region | None:
-        """The region of a node, if PartitionGraph makes a function of it."""
+        """The region of a node, if PartitionGraph creates a function for it."""
         region = self.regions.of(node)
         return None if region is None or region.target == DEFAULT else region

@@ -24,9 +24,9 @@ class Suppressions:
     """The findings that `lint` leaves out of its report.
 
     ignore: codes or names of rules, nodes, spans, and lines "file:line" of the source text.
-    Comments in the texts that the module was parsed from count as well: the rules that
-    `// byoc-lab: ignore BYL001, BYL002` names on a line of its own or of the node, all without a
-    name.
+    Comments in the source texts of the module count, too: `// byoc-lab: ignore BYL001, BYL002`, on
+    the line of the node or on a separate line before it, suppresses the named rules; without names,
+    it suppresses all rules.
 
     Raises ArgumentError and UnknownNameError.
     """

@@ -1,4 +1,4 @@
-"""Reporters: findings as text, JSON, SARIF or annotations of GitHub's checks."""
+"""Reporters: findings as text, JSON, SARIF or GitHub annotations."""
 
 from __future__ import annotations
 

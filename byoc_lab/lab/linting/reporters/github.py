@@ -1,4 +1,4 @@
-"""Findings as workflow commands, which GitHub shows at the lines of a pull request.
+"""Findings as workflow commands, which GitHub displays at the lines of a pull request.
 
 Source: GitHub's documentation, "Workflow commands for GitHub Actions".
 """

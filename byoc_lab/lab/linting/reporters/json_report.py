@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.expr import describe
 
 
 def json_report(found: Sequence[Finding]) -> str:
-    """The findings; each has its consequences as a list."""
+    """The findings as a list; each has its consequences as a list."""
     return to_json("findings", {"findings": [finding_data(f) for f in found]}, indent=2)
 
 

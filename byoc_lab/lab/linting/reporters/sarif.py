@@ -36,7 +36,7 @@ def sarif(found: Sequence[Finding]) -> str:
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
-    """A rule in the form that SARIF viewers show; its page gives the reason and the remedy."""
+    """A rule in the format that SARIF viewers show; its page gives the reason and the remedy."""
     made: dict[str, Any] = {"id": finding.code, "name": finding.name}
     rule = rule_names().get(finding.code)
     if rule is not None:

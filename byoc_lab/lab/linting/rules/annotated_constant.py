@@ -33,9 +33,9 @@ class AnnotatedConstant(LintRule):
     """FoldConstant will run while constants of the module have a `compiler_begin`.
 
     ## Why is this bad?
-    FoldConstant evaluates calls of which all arguments are constants, and a `compiler_begin` of a
-    constant is such a call, which nothing implements: the pass fails ("annotation.compiler_begin
-    doesn't have an FTVMStrategy registered").
+    FoldConstant evaluates calls whose arguments are all constants. A `compiler_begin` of a constant
+    is such a call, but no implementation of it exists, so the pass fails
+    ("annotation.compiler_begin doesn't have an FTVMStrategy registered").
 
     ## What to do instead
     Run FoldConstant and FoldScaleAxis before AnnotateTarget, or after PartitionGraph.
@@ -81,7 +81,7 @@ class AnnotatedConstant(LintRule):
                 place,
                 others=_constants(subject)[1:],
             )
-            return  # one order of passes is one finding
+            return  # one order of passes gives one finding
 
 
 def _constants(subject: Subject) -> list[Expr]:

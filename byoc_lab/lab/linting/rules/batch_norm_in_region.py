@@ -48,9 +48,9 @@ class BatchNormInRegion(LintRule):
     """SimplifyInference will run on a batch norm, or another norm, that is inside a region.
 
     ## Why is this bad?
-    SimplifyInference replaces the norm by a dozen operators on its statistics, inside the region:
-    their constants have no `compiler_begin`, so that PartitionGraph refuses the module, and nothing
-    can fold them any more (see BYL015).
+    SimplifyInference replaces the norm by a dozen operators on its statistics, inside the region.
+    Their constants have no `compiler_begin`, so PartitionGraph refuses the module, and no pass can
+    fold them any more (see BYL015).
 
     ## What to do instead
     Run SimplifyInference, FoldConstant and FoldScaleAxis before AnnotateTarget.
@@ -63,7 +63,8 @@ class BatchNormInRegion(LintRule):
     code, name = "BYL023", "batch-norm-in-region"
     VALID = (
         Sample(_PLAIN, pipeline=_right),
-        Sample(_PLAIN, pipeline=_unmerged),  # an annotation hides the batch norm from its .0
+        # an annotation between the batch norm and its .0 hides it
+        Sample(_PLAIN, pipeline=_unmerged),
         Sample(_ANNOTATED),
     )
     INVALID = (
@@ -102,7 +103,7 @@ class BatchNormInRegion(LintRule):
         )
 
     def _merged_before(self, context: Context) -> bool:
-        """Whether the annotations inside regions are removed before SimplifyInference runs."""
+        """Whether merging removes the annotations inside regions before SimplifyInference runs."""
         for p in context.while_annotated():
             if isinstance(p, SimplifyInference):
                 return False
@@ -125,7 +126,8 @@ class BatchNormInRegion(LintRule):
 
 
 def _is_visible(norm: Call, subject: Subject) -> bool:
-    """Whether SimplifyInference sees it: a batch norm only through field 0 of its result."""
+    """Whether SimplifyInference finds the norm; it finds a batch norm only through field 0 of its
+    result."""
     users = subject.users[norm]
     return norm.op_name != BATCH_NORM or any(
         isinstance(u, TupleGetItem) and u.index == 0 for u in users

@@ -1,4 +1,4 @@
-"""Lint rule BYL031 blocked-match: something stands in the way of a pattern of the table."""
+"""Lint rule BYL031 blocked-match: something prevents the match of a pattern of the table."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def _passes() -> Sequence[Pass]:
 
 
 class BlockedMatch(LintRule):
-    """Part of a pattern matches, and what blocks the rest can be changed in the module.
+    """Part of a pattern matches, and the obstacle to the rest can be removed in the module.
 
-    It is reported before annotation, where the pipeline is known: `lint(mod, pipeline=...)`. The
-    passes up to MergeComposite run twice: on the module, and on it without what blocks matches.
+    It is reported before annotation, if the pipeline is known: `lint(mod, pipeline=...)`. The
+    passes up to MergeComposite run on the module, and on variants of it without the obstacle.
     `byoc_lab.explain` answers for one call.
 
     ## Why is this bad?
-    No match crosses a `let`. A value inside a match must have no user outside of it. A pattern that
-    asks for a constant does not match a parameter, and one that asks for an addition does not match
-    a batch norm. In all these cases the operators stay on the host without a message.
+    No match crosses a `let`. A value inside a match must have no user outside of it. A pattern with
+    a constant does not match a parameter, and a pattern with an addition does not match a batch
+    norm. In all these cases the operators stay on the host without a message.
 
     ## What to do instead
     Run ToGraphNormalForm, bind the parameters, or run SimplifyInference before MergeComposite.
@@ -94,7 +94,7 @@ class BlockedMatch(LintRule):
             try:
                 yield from blocker(experiment, mod, home)
             except ByocLabError:
-                continue  # a variant of the module that cannot be made shows nothing
+                continue  # a variant of the module that cannot be made proves nothing
 
     def _let(
         self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
@@ -161,7 +161,7 @@ class BlockedMatch(LintRule):
         typed = [n for f in experiment.mod.functions.values() for n in post_order(f)]
         distinct = dict.fromkeys(typed)
         if len(distinct) != len(home):
-            return  # inference made new nodes, which cannot be mapped to those of the module
+            return  # inference made new nodes, which cannot be mapped to nodes of the module
         given = dict(zip(distinct, home, strict=True))
         for escape in experiment.escapes():
             value, user = given[escape.value], given[escape.user]
@@ -182,5 +182,5 @@ class BlockedMatch(LintRule):
 
 
 def _counted(gained: Counter[str]) -> str:
-    """Composites in words: "2 x dnnl.conv2d_relu"."""
+    """Composite counts in words: "2 x dnnl.conv2d_relu"."""
     return ", ".join(f"{count} x {name}" for name, count in gained.most_common(3))

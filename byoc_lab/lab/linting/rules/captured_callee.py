@@ -13,15 +13,16 @@ _HEAD = f"def @main(%x: {_T}) {{\n"
 
 
 class CapturedCallee(LintRule):
-    """A call inside a region calls a local variable, or a function behind an annotation.
+    """The callee of a call inside a region is a local variable, or an annotated function.
 
     ## Why is this bad?
-    Whether a call belongs to a region depends on its arguments, never on its callee. The region's
-    function would use the callee without having it as a parameter: a free variable.
+    Whether a call belongs to a region depends only on its arguments, not on its callee. The
+    region's function would use the callee without having it as a parameter, so the callee would be
+    a free variable.
 
     ## What to do instead
     Inline the callee, make it a global function, or pass it as an argument (a function-typed
-    argument behind `compiler_begin` becomes a parameter).
+    argument with a `compiler_begin` becomes a parameter).
 
     ## References
     TVM 0.16, src/relay/analysis/annotated_region_set.cc.

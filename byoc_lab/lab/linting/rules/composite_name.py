@@ -1,4 +1,4 @@
-"""Lint rule BYL018 composite-name: a composite's name does not name its back end."""
+"""Lint rule BYL018 composite-name: a composite's name does not begin with its back end."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class CompositeName(LintRule):
     """The name of a composite function or pattern does not begin with the name of a target.
 
     ## Why is this bad?
-    AnnotateTarget offloads a composite function to the target whose name stands before the first
-    dot of the composite's name. A name without a dot, or with another word before it, is never
-    offloaded; no message says so.
+    AnnotateTarget offloads a composite function to the target named before the first dot of the
+    composite's name. A composite whose name has no dot, or no target before the dot, is never
+    offloaded, and no message reports it.
 
     ## What to do instead
-    Name the pattern "<target>.<what it computes>", for example "dnnl.conv2d_relu".
+    Name the pattern "<target>.<kernel>", for example "dnnl.conv2d_relu".
 
     ## References
     TVM 0.16, src/relay/transforms/annotate_target.cc.

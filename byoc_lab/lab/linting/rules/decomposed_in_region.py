@@ -27,9 +27,9 @@ class DecomposedInRegion(LintRule):
 
     ## Why is this bad?
     The batch norm has become a dozen operators on its statistics. Their constants have no
-    `compiler_begin`, so that PartitionGraph refuses the module; that of January 2020 gave the back
-    end a region full of sqrt, divide and expand_dims. FoldConstant and FoldScaleAxis can no longer
-    remove them, because they do not look through annotations.
+    `compiler_begin`, so PartitionGraph refuses the module. PartitionGraph of January 2020 gave the
+    back end a region full of sqrt, divide and expand_dims. FoldConstant and FoldScaleAxis can no
+    longer remove them, because they do not look through annotations.
 
     ## What to do instead
     Bind the parameters, then run SimplifyInference, FoldConstant, FoldScaleAxis and FoldConstant,
@@ -89,7 +89,8 @@ class DecomposedInRegion(LintRule):
 
 
 def _after_annotation(norm: Decomposed, subject: Subject) -> bool:
-    """Whether it is in a region and has a constant without a begin: AnnotateTarget leaves none."""
+    """Whether a node is in a region and has a constant without a begin, which AnnotateTarget never
+    leaves."""
     return subject.offloaded_region(norm.deviation) is not None and any(
         isinstance(part, Constant) for node in norm.nodes for part in node.parts()
     )

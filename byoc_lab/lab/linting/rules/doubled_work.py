@@ -1,4 +1,4 @@
-"""Lint rule BYL033 doubled-work: a region computes what another place computes too."""
+"""Lint rule BYL033 doubled-work: a region computes values that are also computed elsewhere."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def _text(inside: str, given: str) -> str:
 
 
 class DoubledWork(LintRule):
-    """A region or composite computes operators that another place computes again.
+    """A region or composite computes operators that are computed again elsewhere.
 
     ## Why is this bad?
-    MergeComposite accepts a match with a value inside that is also used outside, if the result of
-    that user flows back into the match. The composite then has copies of the operators that make
-    the value, and the originals stay where they are: both are computed, at each run. A convolution
-    that is computed twice often costs more than the region saves. Nothing reports it, because the
-    numbers are right. A module that computes equal values twice by itself may get them into several
-    regions as well.
+    MergeComposite accepts a match with an inner value that is also used outside, if the result of
+    that user flows back into the match. The composite then has copies of the operators that compute
+    the value, and the originals stay outside: both are computed in each run. A convolution that is
+    computed twice often costs more than the region saves. No error is reported, because the numbers
+    are right. Equal values that the module itself computes twice may also end up in several
+    regions.
 
     ## What to do instead
-    For a copy that a match took, let the check of the pattern refuse a match of which an inner
-    value has another user, end the pattern at that value, or let a pattern include the other user.
-    For equal values of the module, compute them once before it is partitioned, as TVM's
-    EliminateCommonSubexpr does.
+    For copies made by a match: let the check of the pattern refuse a match whose inner value has
+    another user, end the pattern at that value, or include the other user in a pattern. For equal
+    values of the module: compute them once before partitioning, as TVM's EliminateCommonSubexpr
+    does.
 
     ## References
     TVM 0.16, src/relay/ir/dataflow_matcher.cc (`PatternGrouper`).

@@ -1,4 +1,4 @@
-"""Lint rule BYL019 duplicate-symbol: two external functions have one symbol."""
+"""Lint rule BYL019 duplicate-symbol: two external functions have the same symbol."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class DuplicateSymbol(LintRule):
     """Two external functions have the same `global_symbol`.
 
     ## Why is this bad?
-    The symbol is the name under which the generated code is linked. Of two functions with
-    the same symbol, one replaces the other, or the linker fails.
+    The symbol is the name under which the generated code is linked. Of two functions with the same
+    symbol, one replaces the other, or the linker fails.
 
     ## What to do instead
-    Give each function a symbol of its own. Partitioning two modules that are joined later needs a
-    `mod_name` for each: `PartitionGraph(mod_name="second")`.
+    Give each function a unique symbol. If two modules are partitioned and joined later, each needs
+    its own `mod_name`: `PartitionGraph(mod_name="second")`.
 
     ## References
     TVM 0.16, src/relay/transforms/partition_graph.cc, `NameMangleExtFuncs`.

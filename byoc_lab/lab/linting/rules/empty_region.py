@@ -1,4 +1,5 @@
-"""Lint rule BYL011 empty-region: an end directly on a begin, or an external function of that."""
+"""Lint rule BYL011 empty-region: an end directly on a begin, or an external function without
+operators."""
 
 from __future__ import annotations
 
@@ -15,13 +16,14 @@ _BEGIN = '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
 
 
 class EmptyRegion(LintRule):
-    """A region has nothing in it: an end directly follows its begin, or the external function that
-    PartitionGraph made of it has no operator.
+    """A region is empty: an end directly follows its begin, or the external function that
+    PartitionGraph created from it has no operator.
 
     ## Why is this bad?
-    PartitionGraph makes a function of it that returns its arguments, and the back end copies the
-    values for nothing. Some refuse it: in TensorRT, an input is no output. AnnotateTarget makes
-    such regions of the fields of a tuple, which it annotates with an operator that the tuple has.
+    PartitionGraph turns it into a function that returns its arguments, and the back end copies the
+    values needlessly. Some back ends refuse it: in TensorRT, an input cannot be an output.
+    AnnotateTarget creates such regions for fields of a tuple that it annotates together with an
+    offloaded operator in the tuple.
 
     ## What to do instead
     Remove the begins and ends of the region. For tuples: AnnotateTarget(...,

@@ -25,9 +25,9 @@ def _without_weights(mod: IRModule, ctx: object) -> IRModule:
 class FailingFunction(LintRule):
     """A function in the pipeline raises an exception for this module.
 
-    It is reported where the pipeline has a function from module to module, or a `module_pass`:
+    It is reported if the pipeline has a function from module to module, or a `module_pass`:
     `lint(mod, pipeline=partition_for_mychip)`. The function runs once. The passes before it are
-    examined; what would come after it is not.
+    examined; the passes after it are not.
 
     ## Why is this bad?
     The pipeline ends there, and nothing is offloaded.

@@ -1,4 +1,5 @@
-"""Lint rule BYL004 free-variable: a global function uses a variable out of reach of its binder."""
+"""Lint rule BYL004 free-variable: a global function uses a variable outside the scope of its
+binder."""
 
 from __future__ import annotations
 
@@ -19,24 +20,24 @@ _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
 class FreeVariable(LintRule):
-    """A global function uses a variable that nothing binds, or will do so after PartitionGraph, or
-    that is bound twice, outside of its scope or in the value of its own let.
+    """A global function uses a variable that is not bound (now or after PartitionGraph), that is
+    bound twice, or that is used outside of its scope or in the value of its own let.
 
     ## Why is this bad?
     A global function has no enclosing scope that could bind a free variable, so the module rejects
-    it ("Check failed: fv.size() == 0"). Partitioning creates a free variable wherever a begin has
-    no end. AnnotateTarget of TVM 0.8 to 0.19 creates such a begin for every `let` whose value it
-    offloads: it puts a begin around the value and never an end on the variable.
+    it ("Check failed: fv.size() == 0"). Partitioning creates a free variable for every begin
+    without an end. AnnotateTarget of TVM 0.8 to 0.19 creates such a begin for every `let` whose
+    value it offloads: it puts a begin around the value but no end on the variable.
 
-    The variable of a let has no value yet where that value is computed: type inference refuses it
+    The variable of a let has no value while that value is computed: type inference refuses it
     ("Check failed: (is_functional_literal || !this->type_map_.count(op->var))"), except in a
     function literal, which may call itself.
 
     ## What to do instead
     For a let: keep the end on its value and remove the begin around it, so that the region ends
     inside the value (byoc_lab's AnnotateTarget does this), or run ToGraphNormalForm before
-    annotating. For other variables: make the variable a parameter, or bind it. A variable that is
-    bound twice, or used outside of its scope: give each binder a variable of its own.
+    annotating. For other variables: make the variable a parameter, or bind it. For a variable that
+    is bound twice, or used outside of its scope: give each binder a separate variable.
 
     ## References
     The thread "Confusing Behavior with Graph Partitioning" (TVM forum, January 2021).
@@ -83,7 +84,8 @@ class FreeVariable(LintRule):
         region = subject.regions.of(begin)
         compiler = compiler_of(begin)
         if region is None or region.outputs or compiler == "default":
-            return  # it is closed, or PartitionGraph removes it: an annotation of "default"
+            # it is closed, or PartitionGraph removes it because it is a "default" annotation
+            return
         variable: Var = let.var
         free = f"%{compiler}_{subject.function_number(region)}_i0"
         yield self.finding(
@@ -106,7 +108,7 @@ class FreeVariable(LintRule):
 
 
 def _graph_form(mod: IRModule) -> IRModule:
-    """The module without lets, and without the begins on their values."""
+    """The module in graph form, without lets and without the begins on their values."""
     edits = {
         gv.name_hint: [
             Remove(n.value)

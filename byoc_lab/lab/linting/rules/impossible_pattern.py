@@ -24,15 +24,16 @@ def _two() -> Sequence[Pass]:
 
 
 class ImpossiblePattern(LintRule):
-    """A pattern of the table asks for what no operator has: it never matches, in any module.
+    """A pattern of the table requires something that no operator has: it cannot match in any
+    module.
 
     ## Why is this bad?
     A pattern with one operand too many, or with an attribute that the operator does not have,
-    matches nothing, without a message.
+    matches nothing, and no message reports it.
 
     ## What to do instead
     Give the pattern the operands and attributes of the operator. `byoc_lab.explain_patterns(table,
-    modules)` tells for each entry how far it matches in your modules.
+    modules)` shows for each entry how far it matches in your modules.
 
     ## References
     TVM 0.16, src/relay/ir/dataflow_matcher.cc.

@@ -32,12 +32,12 @@ class LeftoverMultiply(LintRule):
     ## Why is this bad?
     FoldScaleAxis moves the scale of a batch norm into the weight: `multiply(%weight, scale)`, which
     FoldConstant computes if the weight is a constant. If the weight is still a parameter, the
-    multiply stays and runs for every inference. A multiply on the result stays where FoldScaleAxis
-    did not run, because it came too late or because the level of the context was below 3; one that
-    FoldScaleAxis leaves where it is, as along another axis, is not a finding.
+    multiply stays and runs for every inference. A multiply on the result stays if FoldScaleAxis did
+    not run, because it came too late or because the level of the context was below 3. A multiply
+    that FoldScaleAxis cannot move, for example along another axis, is not a finding.
 
-    A scale that the network computes, such as the gate of squeeze-and-excitation, is moved into the
-    weight as well. That multiply is part of the network: where a region gets such a value from
+    A scale that the network computes, such as the gate of squeeze-and-excitation, is also moved
+    into the weight. That multiply is part of the network: if a region gets such a value from
     outside, the severity of the finding is info.
 
     ## What to do instead
@@ -137,8 +137,8 @@ class LeftoverMultiply(LintRule):
 
 
 def _has_shape_of(value: Var, product: Call) -> bool:
-    """Whether a factor is the weight that a scale is multiplied into, and not the scale: it has the
-    shape of the product, or its type is unknown."""
+    """Whether a factor is the weight rather than the scale: it has the shape of the product, or its
+    type is unknown."""
     if not (value.is_typed and product.is_typed):
         return True
     mine, whole = (getattr(e.checked_type, "shape", None) for e in (value, product))
@@ -150,7 +150,8 @@ def _inside(node: Expr, subject: Subject) -> bool:
 
 
 def _takes_as_weight(user: Call, value: Expr) -> Call | None:
-    """The convolution that takes a value as weight: its user, or one in a composite function."""
+    """The convolution that takes a value as its weight: the user of the value, or a convolution in
+    a composite function."""
     if _has_weight(user):
         return user if user.args[1] is value else None
     if not isinstance(user.op, Function) or value not in user.args:
@@ -165,7 +166,7 @@ def _has_weight(call: Call) -> bool:
 
 
 def _weighed(node: Call, subject: Subject) -> Call | None:
-    """The call whose weight a node is, annotations left out."""
+    """The call that takes a node as its weight, looking through annotations."""
     todo: list[Expr] = [node]
     while todo:
         at = todo.pop()

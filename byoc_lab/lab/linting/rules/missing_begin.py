@@ -1,15 +1,16 @@
 """Lint rule BYL001 missing-begin: a value enters a region without `compiler_begin`.
 
-A forgotten begin shows in one of three ways: the arguments of a node are partly in a region and
+A forgotten begin has one of three symptoms: the arguments of a node are partly in a region and
 partly outside ("inconsistent"), an argument is the end of another region, or an end closes no
-region ("no-region"). Where it was forgotten is not known: on the argument itself, or further up, so
-that the operators between are outside by mistake. The rule takes the operators above the argument
-(`_above`), keeps those that were probably meant to be in the region (`_likely`: those that are
-offloaded elsewhere in the function), and asks on which arguments values enter them (`_entering`).
-One forgotten begin is likelier than several, so the place that needs the fewest is reported; the
-other places are further proposals of the finding, each of which `fix` proves or refuses.
+region ("no-region"). Its position is not known: it may be missing on the argument itself, or
+further up, so that the operators between are outside by mistake. The rule collects the operators
+above the argument (`_above`), keeps those that were probably meant to be in the region (`_likely`:
+they are offloaded elsewhere in the function), and finds the arguments on which values enter them
+(`_entering`).
 
-One fault costs a walk over the dataflow above it.
+One forgotten begin is likelier than several, so the position that needs the fewest begins is
+reported; the others are further proposals of the finding, each of which `fix` proves or refuses.
+The cost per fault is one walk over the dataflow above it.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ class MissingBegin(LintRule):
     """A value enters a region without `compiler_begin`.
 
     ## Why is this bad?
-    Only a begin tells PartitionGraph that a value comes from outside. Without one, PartitionGraph
-    treats the producer as a part of the region: on a variable or constant it stops with "Arg
-    regions are inconsistent"; on the end of another region it puts the call of that region into
-    this one, which leaves free variables. The partitioner of January 2020 nested the first region
-    inside the second. An end says where a value leaves one region, not where it enters the next.
-    Only MergeCompilerRegions needs the begins of "default": a missing one is a warning there.
+    Only a begin tells PartitionGraph that a value comes from outside. Without a begin,
+    PartitionGraph treats the producer as a part of the region: for a variable or constant it stops
+    with "Arg regions are inconsistent"; for the end of another region it puts the call of that
+    region into this one, which leaves free variables. The partitioner of January 2020 nested the
+    first region inside the second. An end marks where a value leaves one region, not where it
+    enters the next. Begins of "default" are needed only by MergeCompilerRegions: a missing one is a
+    warning.
 
     ## What to do instead
-    Wrap the argument in `compiler_begin` with the region's compiler. Constants need one too.
+    Wrap the argument in `compiler_begin` with the region's compiler. Constants also need a begin.
 
     ## References
     TVM 0.16, src/relay/analysis/annotated_region_set.cc.
@@ -116,7 +118,7 @@ class MissingBegin(LintRule):
             )
 
     def _closes_nothing(self, end: Expr, subject: Subject) -> Iterator[Finding]:
-        """Report the edges on which inputs enter, for an end whose region was never begun."""
+        """Report the edges on which inputs enter, for an end whose region has no begin."""
         assert isinstance(end, Call)
         compiler = compiler_of(end)
         above = _above(end.args[0])
@@ -207,7 +209,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 def _close_before(
     node: Expr, outside: set[Expr], region: Region, subject: Subject
 ) -> list[Proposal]:
-    """The other way to make the arguments agree: the region ends before this node."""
+    """The other fix that makes the arguments consistent: end the region before this node."""
     edges = [
         argument_edge(node, n)
         for n, value in enumerate(_operands(node))
@@ -222,7 +224,7 @@ def _close_before(
 
 
 def _above(value: Expr) -> list[Expr]:
-    """The dataflow above an end that closes nothing, users first."""
+    """The dataflow above an end that closes no region, users first."""
     found: dict[Expr, None] = {}
     todo = [value]
     while todo:
@@ -240,12 +242,12 @@ def _is_member(node: Expr) -> bool:
 def _likely(above: list[Expr], compiler: str, subject: Subject, chain: bool) -> set[Expr]:
     """The nodes above an end or an argument that were probably meant to be in its region.
 
-    All that were offloaded elsewhere. Where nothing tells and `chain` is set: the rest as well,
-    unless it starts at the end of another region of the same compiler; merging would have joined
-    that one to this.
+    These are the nodes that are offloaded elsewhere. Without evidence, and if `chain` is set, also
+    the rest, unless it starts at the end of another region of the same compiler: merging would have
+    joined that region with this one.
     """
     if subject.unmerged:
-        return set()  # every region is one operator
+        return set()  # every region has one operator
     here = set(above)
     outside = {
         n.op.name

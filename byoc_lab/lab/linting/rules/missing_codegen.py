@@ -25,10 +25,11 @@ def _text(compiler: str) -> str:
 class MissingCodegen(LintRule):
     """The module has an external function of a compiler that has no code generator.
 
-    It is reported where the back end or the pipeline of the module is known.
+    It is reported if the back end or the pipeline of the module is known.
 
     ## Why is this bad?
-    Building the module fails: nothing generates code for the function ("Cannot find ... codegen").
+    Building the module fails, because no code generator exists for the function ("Cannot find ...
+    codegen").
 
     ## What to do instead
     Register the code generator, `byoc_lab.backends.register(name, codegen=...)`, or correct the

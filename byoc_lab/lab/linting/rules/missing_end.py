@@ -83,7 +83,7 @@ class MissingEnd(LintRule):
         )
 
     def _left_beside_an_end(self, region: Region, subject: Subject) -> Iterator[Finding]:
-        """Report the first members of each branch that leads to no end of the region."""
+        """Report the first members of each branch that does not lead to an end of the region."""
         closed = _leading_out(region, subject)
         edges = [e for e in leaving_edges(closed, subject) if e[0] in region.nodes]
         dead = region.nodes - closed
@@ -112,7 +112,7 @@ class MissingEnd(LintRule):
 
 
 def _is_doubtful(node: Expr, region: Region, subject: Subject) -> bool:
-    """Whether nothing shows that a member belongs to the region."""
+    """Whether there is no evidence that a member belongs to the region."""
     outside = subject.operators_of.get("", set())
     return not is_annotation(node) and not was_meant(node, region.target, subject, outside)
 

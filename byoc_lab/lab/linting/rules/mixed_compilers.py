@@ -19,10 +19,10 @@ class MixedCompilers(LintRule):
     """One region names two compilers.
 
     ## Why is this bad?
-    A region goes to one back end. PartitionGraph rejects an end that names another compiler than
-    the begin ("region->GetTarget() == target"). It silently accepts two begins of different
-    compilers on the arguments of one operator, and the operator goes to the compiler that the first
-    one names.
+    One back end compiles a whole region. PartitionGraph rejects an end that names a different
+    compiler than the begin ("region->GetTarget() == target"). It silently accepts two begins of
+    different compilers on the arguments of one operator, and assigns the operator to the compiler
+    of the first begin.
 
     ## What to do instead
     Use one compiler for all begins and ends of a region. To change the compiler, end the region and
@@ -61,7 +61,7 @@ class MixedCompilers(LintRule):
             yield from self._odd_ones(region, subject)
 
     def _odd_ones(self, region: Region, subject: Subject) -> Iterator[Finding]:
-        """Report the annotations that name another compiler than most of their region's do."""
+        """Report the annotations whose compiler differs from most annotations of their region."""
         members: list[Call] = [n for n in subject.in_order(region) if is_annotation(n)]
         names = [compiler_of(n) for n in members]
         count = Counter(names)

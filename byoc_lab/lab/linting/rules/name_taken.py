@@ -15,7 +15,8 @@ _MAIN = (
 
 
 class NameTaken(LintRule):
-    """The module already has a function with the name that a region's function will get.
+    """The module already has a function with the name that PartitionGraph will give to a region's
+    function.
 
     ## Why is this bad?
     PartitionGraph names functions `tvmgen_<mod_name>_<compiler>_<function>_<region>` and stops when

@@ -23,12 +23,12 @@ class NestedPartition(LintRule):
     Regions cannot nest: a back end gets one flat function. A begin on a value of an open region
     opens a second region inside the first, and neither can be closed properly; two begins or two
     ends in a row are the smallest case. The partitioner of January 2020 produced functions inside
-    functions when a begin was missing between two regions; a back end then gets a call to a
-    function that it cannot see.
+    functions when a begin was missing between two regions; a back end then gets a call of a
+    function that is not visible to it.
 
     ## What to do instead
-    Close the outer region before the inner one begins, and begin it again after the inner end.
-    For a nested external function, look for the missing begin in the annotated module (BYL001).
+    End the outer region before the inner region begins, and begin it again after the inner end. For
+    a nested external function, look for the missing begin in the annotated module (BYL001).
 
     ## References
     The thread "[External codegen] A possible bug in partitioning" (TVM forum, January 2020).
@@ -148,7 +148,7 @@ def _used(edge: Edge) -> Expr:
 
 
 def _value(annotation: Expr) -> Expr:
-    """The value that a `compiler_begin` or `compiler_end` is put on."""
+    """The value on which a `compiler_begin` or `compiler_end` is placed."""
     assert isinstance(annotation, Call)
     return annotation.args[0]
 

@@ -18,7 +18,7 @@ class NonConvexRegion(LintRule):
 
     ## Why is this bad?
     The region would have to finish before one of its own inputs is available. TVM's PartitionGraph
-    recurses until the process crashes; byoc_lab's raises an error.
+    recurses until the process crashes; byoc_lab's PartitionGraph raises an error.
 
     ## What to do instead
     End the region at the value that leaves it and begin a new region there: the result is two

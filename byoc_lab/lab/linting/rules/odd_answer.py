@@ -1,4 +1,5 @@
-"""Lint rule BYL036 odd-answer: the answer of a check or predicate is not a bool, or it has none."""
+"""Lint rule BYL036 odd-answer: a check or predicate does not return a bool, or raises an
+exception."""
 
 from __future__ import annotations
 
@@ -34,20 +35,19 @@ def _changing() -> Sequence[Pass]:
 
 
 class OddAnswer(LintRule):
-    """The check of a pattern, or the predicate of an operator, answers with something that is
-    neither a bool nor a `Refused`, answers otherwise when it is asked again, or raises an
-    exception.
+    """The check of a pattern, or the predicate of an operator, returns neither a bool nor a
+    `Refused`, returns a different result on a second call, or raises an exception.
 
-    It is reported where the pipeline is known: `lint(mod, pipeline=...)`. The passes up to
-    AnnotateTarget run on the module, and so ask about its matches and calls; then each question is
-    asked once more.
+    It is reported if the pipeline is known: `lint(mod, pipeline=...)`. The passes up to
+    AnnotateTarget run on the module, and so call the checks and predicates; then each call is
+    repeated once.
 
     ## Why is this bad?
-    TVM asks whether the answer is true, and nearly every Python object is: `relay.const(False)`,
-    `[False]`, a function that was not called. The match is accepted, although the check meant to
-    refuse it. A check that counts its matches, or draws lots, gives other regions in each run, and
-    code generation may find others than those that were tested. A predicate that raises an
-    exception ends the pipeline.
+    TVM tests the truth value of the result, and nearly every Python object is true:
+    `relay.const(False)`, `[False]`, a function that was not called. The match is accepted, although
+    the check meant to refuse it. A check that counts its matches, or decides at random, gives
+    different regions in each run, and code generation may get regions other than those that were
+    tested. A predicate that raises an exception ends the pipeline.
 
     ## What to do instead
     Return True, False, or `Refused("why")`, from what the match or call is alone. To limit the
@@ -91,11 +91,11 @@ class OddAnswer(LintRule):
 
 
 def _raised_by(asking: Pass, mod: IRModule) -> PredicateError | None:
-    """The exception of a check or predicate that a pass asks about a module, if one raises."""
+    """The exception that a check or predicate raises for a module, if any."""
     try:
         asking(mod)
     except PredicateError as error:
         return error
     except ByocLabError:
-        return None  # of the annotations, of which other rules speak
+        return None  # exceptions about annotations, which other rules report
     return None

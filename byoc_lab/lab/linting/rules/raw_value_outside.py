@@ -23,11 +23,11 @@ class RawValueOutside(LintRule):
 
     ## Why is this bad?
     These nodes never belong to a region, so the value leaves it there. The region has an end
-    elsewhere and becomes a function, but at this place PartitionGraph leaves the region's
-    operators where they are, with the variables that it made for the begins: free variables.
+    elsewhere and becomes a function. But for this use, PartitionGraph keeps the region's operators
+    in place, with the variables that it created for the begins: these are free variables.
 
     ## What to do instead
-    Use the region's `compiler_end` of that value, or put one there.
+    Use the region's `compiler_end` of that value, or insert one.
 
     ## References
     TVM 0.16, src/relay/analysis/annotated_region_set.cc.
@@ -73,7 +73,7 @@ class RawValueOutside(LintRule):
 
 
 def _scope(user: Expr, subject: Subject) -> bool:
-    if isinstance(user, Call):  # a call never joins the region of its callee
+    if isinstance(user, Call):  # a call never belongs to the region of its callee
         return not is_annotation(user) and subject.regions.of(user) is None
     if isinstance(user, Function):
         return user is not subject.func

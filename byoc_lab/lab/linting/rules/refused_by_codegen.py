@@ -1,4 +1,5 @@
-"""Lint rule BYL026 refused-by-codegen: a region has what its back end does not compile."""
+"""Lint rule BYL026 refused-by-codegen: a region has an operator that its back end does not
+compile."""
 
 from __future__ import annotations
 
@@ -36,17 +37,17 @@ class RefusedByCodegen(LintRule):
     """A region, or an external function, has an operator that its back end does not compile.
 
     It is reported for the back ends that are known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`. The answer is that of the code generator itself. A composite whose
-    name the pattern table does not have is a warning: a code generator that goes by the table does
-    not know it. DNNL and ccompiler compile the operators inside, and are asked about each.
+    `lint(mod, pipeline=...)`. The code generator itself decides. A composite whose name is missing
+    from the pattern table is a warning: a code generator that relies on the table does not know it.
+    DNNL and ccompiler compile the operators inside, so each of these is checked.
 
     ## Why is this bad?
-    Partitioning looks at annotations only and succeeds. The build fails later, in the code
-    generator, far from the annotation.
+    Partitioning only checks annotations and succeeds. The build fails later, in the code generator,
+    far from the annotation.
 
     ## What to do instead
-    Leave the operator out of the region, or extend the back end. AnnotateTarget annotates only what
-    the predicates of the back end accept.
+    Leave the operator out of the region, or extend the back end. AnnotateTarget only annotates
+    calls that the predicates of the back end accept.
 
     ## References
     TVM 0.16, src/relay/backend/contrib/dnnl/codegen.cc ("Unsupported op").
@@ -82,13 +83,14 @@ class RefusedByCodegen(LintRule):
 
 
 def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
-    """The calls that a known back end gets, with its name: those of operators, also inside of a
-    composite that its table does not have if it compiles operator by operator, and of such a
-    composite otherwise."""
+    """The calls that a known back end compiles, with its name. A composite that is missing from its
+    table counts as its inner operators if the back end compiles operator by operator, else as one
+    call."""
     known = subject.context.backends
     if not known:
         return
-    inside: set[Expr] = set()  # the nodes of composite functions: their pattern answers for them
+    # nodes of composite functions, for which their pattern is responsible
+    inside: set[Expr] = set()
     whole = str(subject.func.attrs["Compiler"]) if is_external(subject.func) else None
     for node in reversed(subject.nodes):
         if isinstance(node, Function) and node is not subject.func:
@@ -112,7 +114,7 @@ def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
 
 
 def _is_unknown(composite: Function, backend: Backend) -> bool:
-    """Whether a composite has the prefix of a back end, and no entry in its table."""
+    """Whether a composite has the prefix of a back end, but no entry in its table."""
     name = str(composite.attrs.get("Composite", ""))
     return prefix_of(name) == backend.name and name not in {n for n, *_ in backend.patterns()}
 
@@ -127,7 +129,7 @@ def _refusal(node: Call, subject: Subject, backend: Backend) -> str | None:
 
 
 def _left_out(node: Call, subject: Subject) -> list[Proposal]:
-    """Without the annotations around one operator that is a region by itself."""
+    """The edits that remove the annotations around an operator that is a region by itself."""
     begins = [a for a in node.args if is_annotation(a, BEGIN)]
     ends = [u for u in subject.users[node] if is_annotation(u, END)]
     if len(begins) != len(node.args) or len(ends) != len(subject.users[node]) or not ends:

@@ -1,4 +1,4 @@
-"""Lint rule BYL010 region-across-clauses: a region reaches out of a clause of a match."""
+"""Lint rule BYL010 region-across-clauses: a region extends beyond a clause of a match."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class RegionAcrossClauses(LintRule):
 
     ## Why is this bad?
     A region becomes one call, which is evaluated wherever one of its outputs is used. Its argument,
-    a variable of a pattern, has a value only in its own clause: in another clause, or after the
-    match, the call uses a variable that nothing binds. PartitionGraph reports nothing (in TVM 0.16
-    it may not terminate), and the module fails when it runs.
+    a pattern variable, only has a value in its clause: in another clause, or after the match, the
+    call uses an unbound variable. PartitionGraph reports nothing (in TVM 0.16 it may not
+    terminate), and the module fails when it runs.
 
     ## What to do instead
     End the region before the match, and begin another region inside the clause.
@@ -89,7 +89,7 @@ class RegionAcrossClauses(LintRule):
 
 
 def _outside(root: Expr, match: Match, clause: Clause) -> set[Expr]:
-    """The nodes that are reachable without going through that clause of the match."""
+    """The nodes that are reachable without passing through this clause of the match."""
     seen: set[Expr] = set()
     todo = [root]
     while todo:

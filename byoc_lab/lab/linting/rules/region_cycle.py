@@ -1,4 +1,4 @@
-"""Lint rule BYL012 region-cycle: merging makes regions that need each other."""
+"""Lint rule BYL012 region-cycle: merging creates regions that depend on each other."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def _lets(between: str) -> str:
 
 
 class RegionCycle(LintRule):
-    """MergeCompilerRegions joins two regions although a value passes from one to the other outside.
+    """MergeCompilerRegions joins two regions although a path outside connects them.
 
     ## Why is this bad?
-    The joined region needs its own result. MergeCompilerRegions does not join two regions when the
-    path between them goes through a region of another compiler. It does not see a path through a
-    `let`, an `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph then
-    recurses until the process crashes; byoc_lab's raises an error. If the path goes through a
-    `let`, the call reads a variable before it is bound, which both refuse.
+    The joined region depends on its own result. MergeCompilerRegions does not join two regions if
+    the path between them passes through a region of another compiler. But it does not detect a path
+    through a `let`, an `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph
+    then recurses until the process crashes; byoc_lab's PartitionGraph raises an error. If the path
+    passes through a `let`, the call reads a variable before it is bound, which both refuse.
 
     ## What to do instead
-    Leave out MergeCompilerRegions, or one of the two regions; or bring the value back through a
-    `default` region, which MergeCompilerRegions sees. Run ToGraphNormalForm before AnnotateTarget
-    if the path goes through a `let`.
+    Leave out MergeCompilerRegions, or one of the two regions; or annotate the nodes on the path as
+    a `default` region, which MergeCompilerRegions detects. Run ToGraphNormalForm before
+    AnnotateTarget if the path passes through a `let`.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_compiler_regions.cc.
@@ -96,7 +96,8 @@ class RegionCycle(LintRule):
 
 
 def _close_default(path: list[Expr], subject: Subject) -> list[Proposal]:
-    """Ends for regions of "default" on the way that have none: merging does not see such."""
+    """Add missing ends to "default" regions on the path, because merging ignores regions without
+    ends."""
     regions = dict.fromkeys(r for n in path if (r := subject.regions.of(n)) is not None)
     return [
         Proposal(

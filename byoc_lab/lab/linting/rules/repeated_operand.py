@@ -36,14 +36,14 @@ class RepeatedOperand(LintRule):
     """A composite has one parameter for several operands of its pattern, because they are the same
     value.
 
-    It is a hint, for a back end that is known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`. A pattern that uses one wildcard in several places asks for such a
-    value, and is not reported.
+    It is a hint for a known back end: `lint(mod, backend=...)`, or the targets of `lint(mod,
+    pipeline=...)`. A pattern that uses one wildcard in several positions requires such a value, and
+    is not reported.
 
     ## Why is this bad?
-    The module is valid. But MergeComposite makes one parameter of one value: the composite of `x *
+    The module is valid. But MergeComposite creates one parameter per value: the composite of `x *
     x` has one parameter and one argument. A code generator that reads two arguments fails with an
-    IndexError, or reads the wrong one.
+    IndexError, or reads the wrong argument.
 
     ## What to do instead
     Read the operands from the calls in the body of the composite and look up the argument of each
@@ -77,7 +77,7 @@ class RepeatedOperand(LintRule):
                     yield self._finding(f"the composite {name} has {found}", node, subject)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        """The composites that the pipeline will make with a parameter for several operands."""
+        """The future composites of the pipeline with one parameter for several operands."""
         uses = Counter(p for n in post_order(*mod.functions.values()) for p in n.parts())
         repeated = any(uses[n] > 1 for n in uses if not isinstance(n, Op))
         ahead = annotated_ahead(mod, context) if repeated and not composites_in(mod) else None
@@ -106,7 +106,7 @@ class RepeatedOperand(LintRule):
 
 
 def _pattern(name: str, context: Context) -> DFPattern | None:
-    """The pattern of a composite in the table of a known back end."""
+    """The pattern of a composite, from the table of a known back end."""
     backend = context.backends.get(prefix_of(name) or "")
     table = [*context.table, *(backend.patterns() if backend is not None else ())]
     return next((pattern for entry, pattern, *_ in table if entry == name), None)

@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.visit import rebuild
 
 _T = "Tensor[(2, 3), float32]"
 OF_REGIONS = ("Compiler", "Primitive", "Inline", "global_symbol")
-"""Attributes that make a function an external one."""
+"""Attributes that make a function external."""
 
 
 def _text(compiler: str) -> str:
@@ -35,13 +35,12 @@ class ReservedCompiler(LintRule):
     Annotations of "default" are not reported: PartitionGraph removes them.
 
     ## Why is this bad?
-    "default" means that TVM itself compiles an operator, so no code generator is registered for
-    it. The build stops at such a function ("Failed to find the codegen tool for
-    relay.ext.default").
+    "default" means that TVM itself compiles an operator, so no code generator is registered for it.
+    The build stops at such a function ("Failed to find the codegen tool for relay.ext.default").
 
     ## What to do instead
-    Remove the attribute "Compiler" from a function that the host shall compile, or give it the name
-    of a back end.
+    Remove the attribute "Compiler" from a function that the host should compile, or give it the
+    name of a back end.
 
     ## References
     TVM 0.16, src/relay/transforms/partition_graph.cc (RemoveDefaultAnnotations) and
@@ -94,7 +93,7 @@ class ReservedCompiler(LintRule):
 
 
 def _on_host(mod: IRModule, function: Function) -> IRModule:
-    """The module with an ordinary function in place of an external one."""
+    """The module with an ordinary function in place of the external function."""
     kept = {k: v for k, v in function.attrs.items() if k not in OF_REGIONS}
 
     def plain(pre: Expr, post: Expr) -> Expr:

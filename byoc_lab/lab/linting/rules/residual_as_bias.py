@@ -1,4 +1,4 @@
-"""Lint rule BYL032 residual-as-bias: a composite took a whole tensor for a bias."""
+"""Lint rule BYL032 residual-as-bias: a composite treats a whole tensor as a bias."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class ResidualAsBias(LintRule):
     """A composite with "bias" in its name adds a tensor as large as the result: a residual.
 
     ## Why is this bad?
-    The pattern of such a composite asks for `add(conv, wildcard())`, which also matches the sum of
-    two branches of a network. A code generator that expects one number for each channel reads
-    beyond the bias, or refuses the region.
+    The pattern of such a composite contains `add(conv, wildcard())`, which also matches the sum of
+    two branches of a network. A code generator that expects one number per channel reads wrong
+    values, or refuses the region.
 
     ## What to do instead
     Restrict the pattern: `is_constant()` for the bias, or a check that the other operand has one
-    number for each channel (TVM's DNNL checks the shape); give the sum of two tensors a pattern of
-    its own.
+    number per channel (TVM's DNNL checks the shape). Write a separate pattern for the sum of two
+    tensors.
 
     ## References
     TVM 0.16, python/tvm/relay/op/contrib/dnnl.py, `make_conv_bias_sum_relu_pattern`.
@@ -76,7 +76,7 @@ class ResidualAsBias(LintRule):
 
 
 def _is_checked(name: str) -> bool:
-    """Whether a registered back end has a check for the pattern, which then answers for it."""
+    """Whether a registered back end has a check for the pattern, which is then responsible."""
     target = prefix_of(name)
     if target is None or not is_registered(target):
         return False
@@ -85,8 +85,8 @@ def _is_checked(name: str) -> bool:
 
 
 def _added(function: Function) -> Iterator[tuple[str, Var]]:
-    """The parameters that are added or subtracted and that have more than one axis of several
-    numbers, each with the operator."""
+    """The parameters that are added or subtracted and have more than one axis larger than 1, each
+    with the operator."""
     for node in post_order(function.body):
         if not isinstance(node, Call) or not isinstance(node.op, Op):
             continue

@@ -1,4 +1,5 @@
-"""Lint rule BYL030 shadowed-pattern: earlier entries of the table take all that a pattern needs."""
+"""Lint rule BYL030 shadowed-pattern: earlier entries of the table match all calls that a pattern
+needs."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ def _table(*order: int) -> Sequence[Pass]:
 
 
 class ShadowedPattern(LintRule):
-    """Wherever a pattern of the table matches, an earlier entry has already taken part of it.
+    """For every match of a pattern of the table, an earlier entry has already matched a part of it.
 
     ## Why is this bad?
-    MergeComposite tries the entries in order. What an earlier entry matched is inside a composite
-    function, where later entries do not look. A short pattern before a longer one with the same
-    operator hides the longer one, without a message.
+    MergeComposite tries the entries in order. Calls that an earlier entry matched are inside a
+    composite function, which later entries do not search. A short pattern before a longer one with
+    the same operator hides the longer one, without a message.
 
     ## What to do instead
-    Put the longer, more particular patterns first. The finding says what that changes in this
-    module, where it was tried.
+    Put the longer, more particular patterns first. If it could be tried, the finding shows the
+    effect on this module.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_composite.cc.
@@ -57,12 +58,13 @@ class ShadowedPattern(LintRule):
                     _moved(mod, context, n, by),
                     None,
                 )
-            if not check or check[0] is None:  # one with a check may leave it to the next
+            # an entry with a check may leave the match to the next entry
+            if not check or check[0] is None:
                 earlier.append((n, pattern))
 
 
 def _moved(mod: IRModule, context: Context, moved: int, other: int) -> str:
-    """Advise on the other order of two entries, by running the module with it."""
+    """Advise on swapping two entries, by running the module with the new order."""
     table, names = list(context.table), labels(context.table)
     name, before = names[moved], names[other]
     table.insert(other, table.pop(moved))

@@ -28,11 +28,11 @@ class SkippedPass(LintRule):
     """The pipeline contains a pass that the PassContext excludes: it will be skipped silently.
 
     ## Why is this bad?
-    A Sequential skips the passes whose level is above that of the PassContext. FoldScaleAxis has
-    level 3 and a PassContext has level 2 unless one is given, so that the multiply of every batch
-    norm stays where it is. ConvertLayout has level 3 too: a back end that takes NHWC alone then
-    gets nothing. A pass in `disabled_pass` is skipped at every level, also if `required_pass` names
-    it; because somebody asked for that, it is a hint (severity info).
+    A Sequential skips passes whose level is above the level of the PassContext. FoldScaleAxis has
+    level 3, and a PassContext has level 2 by default, so the multiply of every batch norm stays.
+    ConvertLayout also has level 3: a back end that only supports NHWC then gets nothing. A pass in
+    `disabled_pass` is skipped at every level, even if `required_pass` names it; because this was
+    requested, it is a hint (severity info).
 
     ## What to do instead
     Run the pipeline under `PassContext(opt_level=3)`, or name the pass in `required_pass`. Leave a

@@ -12,7 +12,8 @@ from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Function, Op
 
 MIN_WORK = 1000
-"""Operations, or numbers moved, of about a microsecond on a CPU: the least that a call costs."""
+"""The number of operations, or of moved numbers, in about a microsecond on a CPU, which is the
+minimum cost of a call."""
 
 
 def _text(size: int) -> str:
@@ -26,9 +27,8 @@ def _text(size: int) -> str:
 class SmallRegion(LintRule):
     """A region computes so little that calling it costs more than the work itself.
 
-    It is a hint, for a back end that is known: `lint(mod, backend=...)`. The estimate counts
-    operations, or numbers where an operator only moves them; the limit is about one microsecond on
-    a CPU.
+    It is a hint for a known back end: `lint(mod, backend=...)`. The estimate counts operations, or
+    numbers if an operator only moves them; the limit is about one microsecond on a CPU.
 
     ## Why is this bad?
     Each call of an external function passes its tensors over the boundary. A small region also
@@ -50,7 +50,7 @@ class SmallRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         backend = subject.context.backend
         if backend is None or not subject.annotated or subject.unmerged:
-            return  # before merging each operator is a region
+            return  # before merging, each operator is a region
         for region in subject.offloaded:
             if region.target != backend.name or not region.outputs:
                 continue
@@ -71,7 +71,7 @@ class SmallRegion(LintRule):
 
 
 def _work(region: Region, subject: Subject) -> int | None:
-    """The operations of a region, or the numbers it moves; None if they are unknown."""
+    """The number of operations of a region, or of numbers that it moves; None if unknown."""
     total = 0
     for node in region.nodes:
         typed = subject.typed.get(node)
@@ -89,5 +89,5 @@ def _work(region: Region, subject: Subject) -> int | None:
 
 
 def _moved(call: Call) -> int:
-    """The numbers in the results of a call."""
+    """The number of elements in the results of a call."""
     return sum(prod(t.concrete_shape) for t in tensor_types(call.checked_type))

@@ -1,4 +1,4 @@
-"""Lint rule BYL021 swapped-operands: AnnotateTarget meets a call that is annotated in part."""
+"""Lint rule BYL021 swapped-operands: AnnotateTarget will run on a partly annotated call."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ def _annotate() -> Sequence[Pass]:
 
 
 class SwappedOperands(LintRule):
-    """AnnotateTarget will run on a call whose first argument has no begin, and a later one has.
+    """AnnotateTarget will run on a call whose first argument has no begin, but a later argument has
+    one.
 
     ## Why is this bad?
-    TVM's AnnotateTarget puts the arguments that already have a begin first: it makes
-    `subtract(begin(%y), begin(%x))` of `subtract(%x, begin(%y))`. The module computes something
-    else, without a message. byoc_lab's AnnotateTarget keeps the order, except with era="0.16".
+    TVM's AnnotateTarget puts the arguments that already have a begin first: it turns `subtract(%x,
+    begin(%y))` into `subtract(begin(%y), begin(%x))`. The module then computes wrong results,
+    without a message. byoc_lab's AnnotateTarget keeps the order, except with era="0.16".
 
     ## What to do instead
-    Put a begin on the other arguments too, or remove the one that is there.
+    Put a begin on the other arguments, too, or remove the existing begin.
 
     ## References
     TVM 0.16, src/relay/transforms/annotate_target.cc, `AnnotateArgs`.
@@ -89,7 +90,8 @@ class SwappedOperands(LintRule):
 
 
 def _is_half_annotated(call: Call) -> bool:
-    """Whether some arguments have a begin that AnnotateTarget keeps, and the first has none."""
+    """Whether some arguments have a begin that AnnotateTarget keeps, but the first argument has
+    none."""
     if is_annotation(call) or not call.args or _is_kept(call.args[0]):
         return False
     return any(map(_is_kept, call.args))

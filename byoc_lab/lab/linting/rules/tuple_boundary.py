@@ -42,19 +42,19 @@ _PARTITIONED = (
 class TupleBoundary(LintRule):
     """A tuple crosses the boundary of a region: its begin is on the tuple, not on the fields.
 
-    It is reported for the back ends that are known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`. It is also reported for the regions that the pipeline will make:
-    AnnotateTarget puts one begin on a tuple that the host computes, such as the result of `split`.
-    After partitioning, it is reported for the parameter of the region's function. A tuple of
-    constants is not reported, because PartitionGraph moves it into the function; it does not move a
-    nested tuple.
+    It is reported for known back ends: `lint(mod, backend=...)`, or the targets of `lint(mod,
+    pipeline=...)`. It is also reported for the regions that the pipeline will make: AnnotateTarget
+    puts one begin on a tuple that the host computes, such as the result of `split`. After
+    partitioning, it is reported for the parameter of the region's function. A tuple of constants is
+    not reported, because PartitionGraph moves it into the function; it does not move a nested
+    tuple.
 
     ## Why is this bad?
-    The region's function gets one parameter of a tuple type. Code generators get tensors, and
+    The region's function gets one parameter of a tuple type. Code generators expect tensors, and
     `byoc_lab.build` refuses such a function.
 
     ## What to do instead
-    Put the begins on the fields, so that the tuple is made inside the region.
+    Put the begins on the fields, so that the tuple is built inside the region.
 
     ## References
     TVM 0.16, src/relay/transforms/annotate_target.cc (targets of tuples).
@@ -88,8 +88,8 @@ class TupleBoundary(LintRule):
                 yield from self._begin(node, subject)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        """The tuples that the pipeline will let enter regions."""
-        unary = any(  # as the calls of tuples are
+        """The tuples that will enter regions after the pipeline."""
+        unary = any(  # as for the calls of tuples
             isinstance(n, Call) and len(n.args) == 1 for n in post_order(*mod.functions.values())
         )
         plain = unary and context.backends and not compilers_in(mod)
@@ -118,7 +118,7 @@ class TupleBoundary(LintRule):
             return
         compiler = compiler_of(node)
         region = subject.regions.of(node)
-        assert region is not None  # its begin opens it
+        assert region is not None  # the tuple's begin opens the region
         yield self.finding(
             f"a tuple enters region {subject.number(region)} of {compiler} as one argument: the "
             f"function of the region will have a parameter of type {entering}, and code "
@@ -146,8 +146,8 @@ class TupleBoundary(LintRule):
 
 
 def _tuple_type(node: Call, subject: Subject) -> TupleType | None:
-    """The type of a tuple that a begin lets enter a region whose back end is known; None for other
-    values, and for constants that PartitionGraph binds."""
+    """The type of a tuple that enters, through a begin, a region of a known back end; None for
+    other values, and for constants that PartitionGraph binds."""
     if compiler_of(node) not in subject.context.backends:
         return None
     entering = _type_of(node.args[0], subject)
@@ -157,7 +157,7 @@ def _tuple_type(node: Call, subject: Subject) -> TupleType | None:
 
 
 def _type_of(value: Expr, subject: Subject) -> Type | None:
-    """None if it is not known; a global function has no type of its own."""
+    """The type of a value; None if it is not known (a global function has no type here)."""
     typed = subject.typed.get(value)
     return typed.checked_type if typed is not None and typed.is_typed else None
 
@@ -173,7 +173,8 @@ def _on_fields(node: Call, entering: TupleType, subject: Subject) -> Proposal:
 
 
 def _made_inside(mod: IRModule, node: Call, entering: TupleType) -> IRModule:
-    """The module with a tuple made in the region, of the fields of the tuple that enters it."""
+    """The module with a tuple that is built inside the region from the fields of the entering
+    tuple."""
 
     def opened(pre: Expr, post: Expr) -> Expr:
         if pre is not node:
@@ -187,7 +188,8 @@ def _made_inside(mod: IRModule, node: Call, entering: TupleType) -> IRModule:
 
 
 def _of_fields(value: Expr, ty: Type, compiler: str) -> Expr:
-    """A value of which tensors alone enter a region of `compiler`."""
+    """A tensor with a begin, or a tuple built from such values, so that only tensors enter a region
+    of `compiler`."""
     if not isinstance(ty, TupleType):
         return begin(value, compiler)
     if isinstance(value, Tuple):
@@ -198,8 +200,8 @@ def _of_fields(value: Expr, ty: Type, compiler: str) -> Expr:
 
 
 def _field_edges(begin: Call, subject: Subject) -> list[Edge]:
-    """The edges on which tensors enter the tuple below a begin, nested tuples included; none if
-    something else uses a tuple, or if a field is a tuple that is not written in place."""
+    """The edges on which tensors enter the tuple of a begin, including nested tuples; none if a
+    tuple has other users, or if a field is a tuple that is not a literal."""
     edges: list[Edge] = []
     todo: list[tuple[Tuple, Expr]] = []
     if isinstance(begin.args[0], Tuple):

@@ -24,17 +24,17 @@ _ADD = (
 
 
 class UnannotatedOperator(LintRule):
-    """An operator without annotations lies between two regions that MergeCompilerRegions joins.
+    """An operator without annotations is between two regions that MergeCompilerRegions joins.
 
     ## Why is this bad?
-    MergeCompilerRegions looks at annotations only. It does not see that one region needs, through
-    this operator, a result of the other, and joins them: the joined region needs its own result.
-    TVM's PartitionGraph then recurses until the process crashes; byoc_lab's raises an error.
-    Without MergeCompilerRegions the module is valid.
+    MergeCompilerRegions only follows annotations. It does not detect that one region depends on the
+    other through this operator, and joins them: the joined region depends on its own result. TVM's
+    PartitionGraph then recurses until the process crashes; byoc_lab's PartitionGraph raises an
+    error. Without MergeCompilerRegions the module is valid.
 
     ## What to do instead
-    Annotate the operator with "default", as AnnotateTarget does with every operator that no
-    compiler gets.
+    Annotate the operator with "default", as AnnotateTarget does with every operator that is not
+    offloaded.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_compiler_regions.cc.
@@ -67,7 +67,7 @@ class UnannotatedOperator(LintRule):
 
 
 def _around(between: list[Call], subject: Subject) -> list[Proposal]:
-    """Begins and ends of "default" around each of the operators."""
+    """Add begins and ends of "default" around each of the operators."""
     edits: list[Begin | End] = []
     for node in between:
         users = [(u, n) for u in subject.users[node] for n, p in enumerate(u.parts()) if p is node]

@@ -23,15 +23,15 @@ def _returning(result: str) -> str:
 
 
 class UncomputedResult(LintRule):
-    """A region computes something, and one of its results is not computed: it is an input that is
-    returned as it is, a constant, or a value that is a result already.
+    """A region has operators, but one of its results is not computed: it is an unchanged input, a
+    constant, or a value that is already another result.
 
     ## Why is this bad?
     TVM's runtime for graphs in JSON, which the back end for DNNL uses, keeps one buffer for each
-    value. The buffer of such a result takes the place of that of the input or the constant, so that
-    the operators of the region read numbers that nobody wrote; of two results that are one value,
-    only one is written. A field that is taken out of a tuple by two expressions is one value, too.
-    No error is raised. The back ends of byoc_lab copy the value.
+    value. The buffer of such a result replaces the buffer of the input or the constant, so that the
+    operators of the region read unwritten memory; if two results are one value, only one of them is
+    written. A tuple field that two expressions extract is one value, too. No error is raised. The
+    back ends of byoc_lab copy the value.
 
     ## What to do instead
     Let the host use the value itself: take the result out of the region. With annotations, remove
@@ -77,10 +77,10 @@ class UncomputedResult(LintRule):
                 )
         for region in subject.offloaded:
             if not any(isinstance(n, Call) and not is_annotation(n) for n in region.nodes):
-                continue  # BYL011 empty-region
-            ends: dict[Expr, Call] = {}  # by result: PartitionGraph returns each expression once
+                continue  # reported by BYL011 empty-region
+            ends: dict[Expr, Call] = {}  # per result: PartitionGraph returns each expression once
             for end in region.outputs:
-                for value in end.args:  # one, but for a malformed end
+                for value in end.args:  # one end, unless annotations are malformed
                     for result in value.fields if isinstance(value, Tuple) else (value,):
                         ends.setdefault(result, end)
             for result, told in uncomputed(ends, {begin: "its input" for begin in region.inputs}):

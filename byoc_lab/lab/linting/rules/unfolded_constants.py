@@ -1,4 +1,4 @@
-"""Lint rule BYL024 unfolded-constants: a region computes with constants alone."""
+"""Lint rule BYL024 unfolded-constants: a region computes constant expressions."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _PARTITIONED = (
 
 
 class UnfoldedConstants(LintRule):
-    """A region computes a value of constants alone, in every run.
+    """A region computes a constant expression in every run.
 
-    It is reported for the region, for the function that PartitionGraph makes of it, and, for a
-    module that is not annotated yet, if the pipeline that is given, or else that of the back end,
-    makes such a region.
+    It is reported for the region, for the function that PartitionGraph creates from it, and, for a
+    module that is not annotated yet, if the given pipeline (else the pipeline of the back end)
+    creates such a region.
 
     ## Why is this bad?
-    The back end computes the same values in every run, and patterns that ask for a constant (a
-    weight, a bias) do not match what is still a computation. A region of constants alone becomes a
+    The back end computes the same values in every run, and patterns that require a constant (a
+    weight, a bias) do not match a computation. A region with only constant expressions becomes a
     function without parameters.
 
     ## What to do instead
-    Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget. It leaves
-    quantised operators alone unless it is FoldConstant(fold_qnn=True), and calls of composite
-    functions always: if MergeComposite runs, run it before that.
+    Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget. FoldConstant skips
+    quantised operators unless it is FoldConstant(fold_qnn=True), and always skips calls of
+    composite functions: run it before MergeComposite.
 
     ## References
     TVM 0.16, src/relay/transforms/fold_constant.cc.
@@ -86,7 +86,7 @@ class UnfoldedConstants(LintRule):
             yield self._finding(tops, where, remedy, subject, [fold])
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        """The regions that the pipeline will make, if the module has operators on constants."""
+        """The future regions of the pipeline, if the module has operators on constants."""
         constant = {
             gv.name_hint: [n for n in constant_nodes(post_order(f)) if isinstance(n, Call)]
             for gv, f in mod.functions.items()
@@ -123,7 +123,7 @@ class UnfoldedConstants(LintRule):
 
 
 def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call], str]]:
-    """The regions that have calls of constants alone, with what `_unfolded` says of them."""
+    """The regions with constant expressions, each with the result of `_unfolded`."""
     for region in subject.offloaded:
         tops, remedy = _unfolded(subject.in_order(region), subject)
         if region.outputs and tops:
@@ -131,8 +131,8 @@ def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call], str]]:
 
 
 def _unfolded(nodes: Sequence[Expr], subject: Subject) -> tuple[list[Call], str]:
-    """Of nodes in evaluation order, the calls of constants alone with other users than these, and
-    the pass that computes them, with the pass that it has to run before."""
+    """For nodes in evaluation order: the calls with only constant operands that have users outside
+    of such calls, and advice on the pass that folds them and its position."""
     constant = constant_nodes(nodes)
     calls = [n for n in nodes if n in constant and isinstance(n, Call) and not is_annotation(n)]
     callees = [call.op for call in calls]
@@ -150,7 +150,7 @@ def _computed(constant: set[Expr], call: Call, subject: Subject) -> bool:
 
 
 def constant_nodes(nodes: Iterable[Expr]) -> set[Expr]:
-    """The nodes, given in evaluation order, that are computed from constants alone: calls of
+    """The nodes, given in evaluation order, that are computed only from constants: calls of
     operators and of composite functions, tuples and projections of them."""
     found: set[Expr] = set()
     for node in nodes:
@@ -169,7 +169,7 @@ def constant_nodes(nodes: Iterable[Expr]) -> set[Expr]:
 
 
 def _is_constant(operand: Expr, found: set[Expr]) -> bool:
-    """Whether an operand is constant. found: the constant nodes before its user."""
+    """Whether an operand is constant. found: the constant nodes that precede its user."""
     value = skip_annotations(operand)
     if isinstance(value, Tuple) and value not in found:
         return all(_is_constant(field, found) for field in value.fields)

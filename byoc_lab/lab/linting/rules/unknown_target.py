@@ -1,4 +1,4 @@
-"""Lint rule BYL017 unknown-target: AnnotateTarget names a compiler that nothing knows."""
+"""Lint rule BYL017 unknown-target: AnnotateTarget names an unknown compiler."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class UnknownTarget(LintRule):
     """AnnotateTarget gets a target that no operator, pattern or back end knows.
 
     ## Why is this bad?
-    AnnotateTarget asks each operator for its predicate "target.<name>". For a name that does not
-    exist no operator has one, so that the whole module stays on the host, without a message.
+    AnnotateTarget asks each operator for its predicate "target.<name>". For an unknown name, no
+    operator has this predicate, so the whole module stays on the host, without a message.
 
     ## What to do instead
     Correct the name, or register the back end: `byoc_lab.backends.register(name, ...)`.

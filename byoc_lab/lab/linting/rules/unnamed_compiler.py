@@ -15,7 +15,7 @@ class UnnamedCompiler(LintRule):
     """A `compiler_begin` or `compiler_end` has no attributes, so it names no compiler.
 
     ## Why is this bad?
-    Such a begin is not an annotation but an ordinary operator that nothing implements. At such an
+    Such a begin is not an annotation but an ordinary operator without an implementation. At such an
     end TVM's PartitionGraph crashes, because it reads attributes that do not exist.
 
     ## What to do instead

@@ -27,15 +27,15 @@ _BRANCHES = "  if (%c) {{\n    {}\n  }} else {{\n    {}\n  }}\n}}"
 
 
 class UntakenBranch(LintRule):
-    """A region computes operators that one branch of an `if` needs, and is called without that
-    branch, too.
+    """A region computes operators that only one branch of an `if` needs, and is also called without
+    that branch.
 
-    It is reported between the annotation, or MergeCompilerRegions, and PartitionGraph.
+    It is reported for modules between annotation (or MergeCompilerRegions) and PartitionGraph.
 
     ## Why is this bad?
     MergeCompilerRegions merges regions of one target across the branches of an `if`. A region is
-    one function, which computes all its operators at each call: those of a branch that is not
-    taken, too. The results are right, and nobody reports the work.
+    one function, which computes all its operators at each call, including operators of a branch
+    that is not taken. The results are right, and no message reports the unneeded work.
 
     ## What to do instead
     If the operators of the branch cost more than a call of a region, leave MergeCompilerRegions
@@ -97,7 +97,7 @@ def _computes(node: Expr, outside: set[Expr]) -> bool:
 
 
 def _without(root: Expr, node: If, branch: Expr) -> set[Expr]:
-    """The nodes that are reachable without a branch of an if."""
+    """The nodes that are reachable without passing through a branch of an if."""
     seen: set[Expr] = set()
     todo = [root]
     while todo:
