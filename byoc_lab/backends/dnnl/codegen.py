@@ -22,6 +22,7 @@ import numpy as np
 from byoc_lab.backends.dnnl import native, quantized_codegen
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
+from byoc_lab.backends.dnnl.lstm import Cell, find_cells
 from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, eltwise, why_not
 from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
@@ -112,7 +113,8 @@ class _Builder:
         self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call
         self.spelled: dict[Expr, Reading] = {}  # by the last call of the activation
-        self.inside: set[Expr] = set()  # nodes that only such activations use
+        self.cells: dict[Expr, Cell] = {}  # by the additions of which their cells are the results
+        self.inside: set[Expr] = set()  # nodes that only such activations and cells use
 
     def build(self) -> RegionGraph:
         nodes = list(post_order(self.function.body))
@@ -122,6 +124,7 @@ class _Builder:
             n.args[0] for n in nodes if isinstance(n, Call) and n.is_op("qnn.requantize")
         }
         self.inside |= quantized_codegen.parameters(nodes)
+        self._find_cells(nodes)
         self._find_spelled(nodes)
         for n, param in enumerate(self.function.params):
             shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
@@ -130,6 +133,8 @@ class _Builder:
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
+            elif node in self.cells:
+                self._cell(self.cells[node])
             elif node not in self.inside:
                 self._visit(node)
         return self.out.graph(self._outputs(self._results()))
@@ -164,6 +169,27 @@ class _Builder:
                 "lengths of inputs to compile one alone",
             )
         return ty.concrete_shape
+
+    # Cells of LSTMs
+
+    def _find_cells(self, nodes: list[Expr]) -> None:
+        for found in find_cells(nodes, self.uses):
+            self.cells[found.cell] = found
+            self.inside.update((found.state, *found.inner))
+            self.inside.update(part for part in found.parts if self.uses[part] == 1)
+
+    def _cell(self, found: Cell) -> None:
+        rows, width = self._shape(found.cell, found.cell.checked_type)
+        inputs, attrs = (
+            [self._plain(found.gates), self._plain(found.before)],
+            {"order": list(found.order)},
+        )
+        dtype = self.out.dtype(inputs[0])
+        both = self.out.op("lstm_cell", "lstm_cell", inputs, (rows, 2 * width), attrs, dtype)
+        for n, node in enumerate((found.state, found.cell)):
+            cut = {"axis": 1, "begin": n * width, "length": width}
+            made = self.out.op("slice", "strided_slice", [both], (rows, width), cut, dtype)
+            self.value_of[node] = _Value(made)
 
     # Activations of several operators
 

@@ -21,6 +21,8 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
 from tests.backends.dnnl.instructions import HAS_AVX2
+from tests.backends.dnnl.test_lstm import cell as lstm_cell
+from tests.backends.dnnl.test_lstm import variables
 
 
 def function(expr: Expr) -> Function:
@@ -246,6 +248,10 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "concatenate": (
         relu(relay.concatenate([image, tanh(image)], axis=1)),
         [("eltwise", 1), ("concat", 2, "relu")],
+    ),
+    "cell of an LSTM": (
+        relay.Tuple(list(lstm_cell(*variables(2), (2, 0, 3, 1)))),
+        [("lstm_cell", 2), ("slice", 1), ("slice", 1)],
     ),
     "strided_slice": (
         relu(relay.strided_slice(image, [0, 1, -1], [1, 99, -7], [1, 3, -2])),

@@ -3,6 +3,7 @@
 // it; `as` reorders it where the next one wants another.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <dnnl.hpp>
 #include <unordered_map>
@@ -145,6 +146,29 @@ static memory apply(memory a, memory b, algorithm alg, const Dims& a_dims, const
   const Desc one = plain(a_dims, type), other = plain(b_dims, type);
   binary::primitive_desc desc(cpu(), alg, one, other, plain(dims, type));
   return run(desc, {{DNNL_ARG_SRC_0, as(a, one)}, {DNNL_ARG_SRC_1, as(b, other)}});
+}
+
+// The state and the cell of an LSTM, side by side. `order` has the places of input, output, forget and
+// new among the quarters of the gates.
+static memory lstm_cell(memory gates, memory before, const Dims& order) {
+  const Dims dims = before.get_desc().get_dims();
+  const Type type = before.get_desc().get_data_type();
+  const int64_t width = dims[1];
+  memory of = as(gates, plain({dims[0], 4 * width})), cells = as(before, plain(dims));
+  memory made(plain({dims[0], 2 * width}), cpu());
+  const auto sigmoid = [](float x) { return 1 / (1 + std::exp(-x)); };
+  for (int64_t n = 0; n < dims[0] * width; ++n) {
+    const int64_t row = n / width, i = n % width;
+    const auto gate = [&](size_t which) {
+      return static_cast<float*>(of.get_data_handle())[(row * 4 + order[which]) * width + i];
+    };
+    const float kept = sigmoid(gate(2)) * static_cast<float*>(cells.get_data_handle())[n];
+    const float cell = kept + sigmoid(gate(0)) * std::tanh(gate(3));
+    float* to = static_cast<float*>(made.get_data_handle()) + row * 2 * width + i;
+    to[0] = sigmoid(gate(1)) * std::tanh(cell);
+    to[width] = cell;
+  }
+  return as(made, plain({dims[0], 2 * width}, type));
 }
 
 // Element `index` of a tensor of 8-bit integers.

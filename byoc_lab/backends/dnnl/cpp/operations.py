@@ -281,6 +281,12 @@ def _slice(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     return [f"t{op['output']} = sliced(as(t{data}, {tensors.plain(data)}), {numbers});"]
 
 
+def _lstm_cell(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
+    (gates, cell), order = op["inputs"], op["attrs"].get("order", [0, 1, 2, 3])
+    descs = [f"as(t{t}, {tensors.plain(t)})" for t in (gates, cell)]
+    return [f"t{op['output']} = lstm_cell({descs[0]}, {descs[1]}, {words.dims(order)});"]
+
+
 def _reduce(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     if tensors.shape(op["inputs"][0]) == tensors.shape(op["output"]):
         # Along an axis of one element each of them gives that element: for oneDNN no reduction.
@@ -347,6 +353,7 @@ WRITERS: dict[str, Callable[[Tensors, Operation, list[str]], list[str]]] = {
     "sum": _sum,
     "concat": _concat,
     "slice": _slice,
+    "lstm_cell": _lstm_cell,
     "reduce": _reduce,
     "resample": _resample,
     "reshape": _reshape,

@@ -91,6 +91,22 @@ def transposed(data: Bounded, weight: Bounded, bias: Bounded | None = None, **at
     return ref.conv_transpose(data, exact(parts.reshape(-1, *parts.shape[2:])), bias, **attrs)
 
 
+def columns(x: Bounded, begin: int, end: int) -> Bounded:
+    return Bounded(x.value[:, begin:end], x.error[:, begin:end])
+
+
+def lstm_cell(gates: Bounded, before: Bounded, order=(0, 1, 2, 3)) -> Bounded:
+    width = before.value.shape[1]
+    parts = [columns(gates, n * width, (n + 1) * width) for n in order]
+    first, output, forget = (functions.apply("sigmoid", part) for part in parts[:3])
+    added = ref.multiply(first, functions.apply("tanh", parts[3]))
+    cell = ref.add(ref.multiply(forget, before), added)
+    state = ref.multiply(output, functions.apply("tanh", cell))
+    return Bounded(
+        np.concatenate([state.value, cell.value], 1), np.concatenate([state.error, cell.error], 1)
+    )
+
+
 COMPUTE = {
     **{f"conv{n}d": ref.conv for n in (1, 2, 3)},
     **{f"conv{n}d_transpose": transposed for n in (1, 2, 3)},
@@ -109,6 +125,7 @@ COMPUTE = {
         x.value.take(range(begin, begin + length * step, step), axis),
         x.error.take(range(begin, begin + length * step, step), axis),
     ),
+    "lstm_cell": lstm_cell,
     "sum": lambda *xs: functools.reduce(ref.add, xs),
     "transpose": lambda x, axes: Bounded(x.value.transpose(axes), x.error.transpose(axes)),
     "dense": ref.dense,

@@ -26,6 +26,7 @@ OPERANDS = {
     "binary": ([IMAGE, (8, 1, 1)], {"alg": "mul"}),
     "sum": ([IMAGE, IMAGE, IMAGE], {}),
     "concat": ([IMAGE, (2, 3, 6, 6)], {"axis": 1}),
+    "lstm_cell": ([(3, 20), (3, 5)], {}),
 }
 
 

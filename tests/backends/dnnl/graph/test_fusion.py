@@ -89,6 +89,7 @@ HEADS: dict[str, Head] = {
     "reduce": Head((2, C, 5, 1), (IMAGE,), {"alg": "mean", "axis": 3}),
     "sum": Head(IMAGE, (IMAGE, IMAGE), {}, ()),
     "concat": Head(IMAGE, (IMAGE,), {"axis": 0}, ()),
+    "lstm_cell": Head((3, 14), ((3, 28), (3, 7)), {"order": [2, 0, 3, 1]}, ()),
     "slice": Head(
         IMAGE,
         ((*IMAGE[:3], 2 * IMAGE[3]),),
@@ -134,7 +135,7 @@ def one(
     operands = [net.input(*sized(head.operands[0]))]
     for n, shape in enumerate(head.operands[1:]):
         operands.append(net.const(*sized(shape), positive=n == 3))  # a variance
-    along = (channels, *[1] * (len(result) - 2)) if len(result) > 2 else (channels,)
+    along = (result[1], *[1] * (len(result) - 2))
     shapes = {"full": result, "channel": along, "scalar": ()}
     post_ops = [
         {**p, "input": net.given(role, *shapes[p["input"]])} if "input" in p else p for p in chain

@@ -1,0 +1,146 @@
+// One step of an LSTM behind its products: gates (N, 4H) and the cell (N, H) before give the state and
+// the cell after side by side, (N, 2H):
+//   cell = sigmoid(forget) * before + sigmoid(input) * tanh(new);  state = sigmoid(output) * tanh(cell)
+// `order` has the places of input, output, forget and new among the quarters of the gates.
+#include <algorithm>
+#include <cstring>
+
+#include "../op.h"
+#include "../threads.h"
+#include "../vectorized.h"
+#include "../widths.h"
+
+namespace byoc_lab {
+namespace {
+
+#define INLINED inline __attribute__((always_inline))
+
+// exp(x) for numbers of float32 whose result is one, others as the nearest of these; nan for nan. A
+// polynomial (Cephes's expf) on [-ln(2) / 2, ln(2) / 2], times a power of 2.
+INLINED float Exp(float x) {
+  x = x > 88.0f ? 88.0f : x;
+  x = x < -87.0f ? -87.0f : x;
+  const float shifted = x * 1.44269504f + 12582912.0f;  // the power, in the lowest bits
+  const float power = shifted - 12582912.0f;
+  const float r = (x - power * 0.693359375f) + power * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  uint32_t bits;
+  std::memcpy(&bits, &shifted, sizeof(bits));
+  bits = (bits + 127) << 23;
+  float scale;
+  std::memcpy(&scale, &bits, sizeof(bits));
+  return p * scale;
+}
+
+INLINED float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
+
+// A polynomial (Cephes's tanhf) near 0, where 1 - 2 / (exp(2 x) + 1) would cancel.
+INLINED float Tanh(float x) {
+  const float z = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  const float near = p * z * x + x;
+  const float far = 1.0f - 2.0f / (Exp(2.0f * x) + 1.0f);
+  return z < 0.390625f ? near : far;
+}
+
+template <typename T>
+INLINED void Step(const T* const* gates, const T* before, int64_t width, T* state, T* cell) {
+#pragma omp simd
+  for (int64_t i = 0; i < width; ++i) {
+    const float kept = Sigmoid(Real(gates[2][i])) * Real(before[i]);
+    const float after = kept + Sigmoid(Real(gates[0][i])) * Tanh(Real(gates[3][i]));
+    Put(Sigmoid(Real(gates[1][i])) * Tanh(after), &state[i]);
+    Put(after, &cell[i]);
+  }
+}
+
+#undef INLINED
+
+VECTORIZED void StepRow(const float* const* gates, const float* before, int64_t width, float* state,
+                        float* cell) {
+  Step(gates, before, width, state, cell);
+}
+
+VECTORIZED void StepRow(const uint16_t* const* gates, const uint16_t* before, int64_t width,
+                        uint16_t* state, uint16_t* cell) {
+  Step(gates, before, width, state, cell);
+}
+
+struct CellKernel : OwnKernel {
+  int64_t rows, width, threads;
+  Dims order;
+  bool narrow;
+
+  void Run(const std::vector<void*>& operands) const final {
+#pragma omp parallel for num_threads(static_cast<int>(threads)) if (threads > 1)
+    for (int64_t row = 0; row < rows; ++row) {
+      narrow ? RunRow<uint16_t>(operands, row) : RunRow<float>(operands, row);
+    }
+  }
+
+  template <typename T>
+  void RunRow(const std::vector<void*>& operands, int64_t row) const {
+    const T* all = static_cast<const T*>(operands[0]) + row * 4 * width;
+    const T* gates[4];
+    for (size_t i = 0; i < 4; ++i) gates[i] = all + order[i] * width;
+    T* state = static_cast<T*>(operands[2]) + row * 2 * width;
+    StepRow(gates, static_cast<const T*>(operands[1]) + row * width, width, state, state + width);
+  }
+};
+
+Dims Infer(const OpCall& call) {
+  const Operand &gates = call.inputs[0], &cell = call.inputs[1];
+  CheckRank(call.where, gates, {"batch", "gates"});
+  CheckRank(call.where, cell, {"batch", "width"});
+  CheckShape(call.where, gates, {cell.dims[0], 4 * cell.dims[1]},
+             "four times the width of " + cell.name);
+  Dims sorted = call.attrs.Ints("order");
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != Dims{0, 1, 2, 3}) {
+    TVM_FFI_THROW(ValueError) << call.where << ": order: expected an order of 0 to 3, found "
+                              << Text(call.attrs.Ints("order"));
+  }
+  return {cell.dims[0], 2 * cell.dims[1]};
+}
+
+std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
+                          const Dims& dst, const dnnl::primitive_attr& attr) {
+  if (attr.get_post_ops().len() != 0) return std::nullopt;
+  auto kernel = std::make_shared<CellKernel>();
+  kernel->rows = dst[0];
+  kernel->width = dst[1] / 2;
+  kernel->threads = ThreadsFor(20 * Count(dst), kernel->rows);  // exp is much work for an element
+  kernel->order = call.attrs.Ints("order");
+  kernel->narrow = call.result == DType::bf16;
+  Built built;
+  built.impl = "rows";
+  for (int i = 0; i < 2; ++i) {
+    const MemoryDesc desc = Plain(call.inputs[i].dims, call.result);
+    built.inputs.push_back({i, desc, desc});
+  }
+  built.dst = Plain(dst, call.result);
+  built.own = kernel;
+  return built;
+}
+
+const bool defined = DefineOp({"lstm_cell",
+                               {"gates", "cell"},
+                               2,
+                               {"nc", "nc"},
+                               "nc",
+                               {{"order", Dims{0, 1, 2, 3}, 0, 3}},
+                               Infer,
+                               Make});
+
+}  // namespace
+}  // namespace byoc_lab
