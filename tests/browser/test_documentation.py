@@ -86,7 +86,7 @@ def test_each_element_is_styled_few_times_while_a_page_opens(
     [
         "index.html",
         "glossary.html",
-        "museum.html",
+        "case-studies.html",
         "rules.html",
         "how-to/free-variables.html",
         "reference/passes.html",

@@ -143,5 +143,5 @@ def test_table_of_case_studies_is_searched(
     frame.locator("#find").fill("tuple")
     shown = frame.locator("#count").inner_text()
     assert shown.endswith(" cases") and not shown.startswith("0 ")
-    picture(page, tmp_path, "museum")
+    picture(page, tmp_path, "cases")
     jupyterlab.shut_down(page)

@@ -21,7 +21,7 @@ def test_links_lead_to_an_existing_article_or_heading() -> None:
     links = {link for a in ARTICLES for link in re.findall(r'href="#([^"]+)"', a.html)}
     links = {link for link in links if not link.startswith("source/")}
     assert len(links) > 100 and links <= known
-    assert any(link.startswith("docs-museum/") for link in links), "of a message to its case"
+    assert any(link.startswith("docs-case-studies/") for link in links), "of a message to its case"
 
 
 def test_source_links_name_an_existing_line_of_a_file_in_the_page() -> None:

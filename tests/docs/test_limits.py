@@ -94,8 +94,8 @@ def tvm_stops_at_branches() -> None:
 
 @limit(
     "docs/relax.md",
-    "Those of `FuseOpsByPattern` and `MergeCompositeFunctions` come\n  from replays; there is no "
-    "stepping inside the others",
+    "The rewrites of `FuseOpsByPattern` and `MergeCompositeFunctions` come\n  from replays. Other "
+    "passes have no steps inside",
 )
 def other_passes_of_tvm_have_no_rewrites() -> None:
     mod = _of_relax()
@@ -140,7 +140,7 @@ def the_board_and_reduce_refuse_relax() -> None:
 
 @limit(
     "docs/relax.md",
-    "A loaded module has no module of\n  TVM behind it, so nothing can be run on it.",
+    "A loaded module does not contain\n  TVM's module, so passes cannot run on it.",
 )
 def a_loaded_trace_of_relax_has_no_module() -> None:
     byoc_lab.trace(_of_relax(), ["LegalizeOps"]).save("net.trace")

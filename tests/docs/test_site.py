@@ -53,7 +53,7 @@ def site() -> dict[Path, Page]:
 def test_site_has_the_expected_pages(site: dict[Path, Page]) -> None:
     names = {path.relative_to(SITE).as_posix() for path in site}
     assert {
-        "index.html", "museum.html", "glossary.html", "rules.html", "operators.html",
+        "index.html", "case-studies.html", "glossary.html", "rules.html", "operators.html",
         "versions.html",
         "reference/trace.html", "reference/commands.html", "reference/passes.html",
         "reference/back-ends.html", "reference/errors.html", "explanation/tolerances.html",
@@ -100,7 +100,7 @@ def test_reference_is_generated_from_the_code(site: dict[Path, Page]) -> None:
         SITE / "reference" / "passes.html"
     ].anchors
     assert text.count("Before:") >= 10
-    assert "nested-partition" in site[SITE / "museum.html"].anchors
+    assert "nested-partition" in site[SITE / "case-studies.html"].anchors
 
 
 @pytest.mark.notebook

@@ -23,8 +23,8 @@ from tools.docs.versions import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 PREPARED, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
-PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "museum.md", "versions.md"}
-"""Pages of the top folder that have a place of their own in the navigation."""
+PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "case-studies.md", "versions.md"}
+"""Pages of the top folder with a separate entry in the navigation."""
 BY_TASK = (
     "trace.md", "lint.md", "explain.md", "build.md", "modules.md", "back-ends.md", "relax.md",
     "commands.md", "passes.md", "errors.md",
@@ -44,7 +44,7 @@ def prepare(with_tutorials: bool = True) -> list[object]:
         rules.linked(page.read_text(encoding="utf-8"), sources, found), encoding="utf-8"
     )
     sources.write(PREPARED)
-    (PREPARED / "museum.md").write_text(reference.museum(), encoding="utf-8")
+    (PREPARED / "case-studies.md").write_text(reference.case_studies(), encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (PREPARED / "versions.md").write_text(versions(changelog, VERSION), encoding="utf-8")
     parts: list[object] = []
@@ -62,7 +62,7 @@ def prepare(with_tutorials: bool = True) -> list[object]:
         {"Reference": [*(f"reference/{name}" for name in BY_TASK), "rules.md", "operators.md"]},
         {"Examples of operators": _listed("operators")},
         {"Explanation": _listed("explanation")},
-        {"Museum": "museum.md"},
+        {"Case studies": "case-studies.md"},
         {"Glossary": "glossary.md"},
         {"Versions": "versions.md"},
     ]

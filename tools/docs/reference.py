@@ -1,4 +1,4 @@
-"""Reference pages that are generated: passes before and after, errors, the museum."""
+"""Reference pages that are generated: passes before and after, errors, the case studies."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _message(message: Message, found: list[Symptom]) -> str:
     known = rules.addresses()
     more = [f"[{s.title}](../how-to/{s.page})" for s in found if message.name in s.messages]
     more += [f"[{code}](../{known[code]})" for code in message.rules]
-    more += [f"[{message.lesson}](../museum.md#{message.lesson})"] if message.lesson else []
+    more += [f"[{message.lesson}](../case-studies.md#{message.lesson})"] if message.lesson else []
     parts = [
         f"### {message.name} {{ #message-{message.name} }}",
         f"```output\n{message.samples[0].strip()[:SEEN]}\n```",
@@ -168,13 +168,13 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def museum() -> str:
+def case_studies() -> str:
     """The page of every case."""
     parts = [
-        "# Museum",
-        "Troubles that people met with BYOC. Live cases are reproduced here, some under an era; "
-        "dump cases are recorded texts, written for the case, of faults that no version that runs "
-        "here has. `byoc_lab.lessons.cases` shows them as a table in a notebook.",
+        "# Case studies",
+        "Bugs that people met with BYOC. Live cases are reproduced by byoc_lab, some with an era; "
+        "dump cases are texts, written for the case, of faults that no version of the passes here "
+        "reproduces. `byoc_lab.lessons.cases` shows all cases as a table in a notebook.",
         "| Case | Kind | What happens | Stated by |\n|---|---|---|---|\n"
         + "\n".join(
             f"| [{c.name}](#{c.name}) | {c.kind} | {_cell(c.title)} | {c.cause or '-'} |"

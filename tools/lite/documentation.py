@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.docs.build import PLACED, reference_pages
 from tools.docs.examples import BLOCK, DOCS, PYTHON, pages
-from tools.docs.reference import museum
+from tools.docs.reference import case_studies
 from tools.docs.rules import linked
 from tools.docs.source import Sources
 from tools.docs.symptoms import symptoms
@@ -43,7 +43,7 @@ def documentation(sources: Sources) -> Iterator[Source]:
     rest = [DOCS / "operators.md", DOCS / "glossary.md"]
     for path in (*rest, *sorted((DOCS / "explanation").glob("*.md"))):
         yield _page(path, "Background", path.read_text(encoding="utf-8"))
-    yield _page(DOCS / "museum.md", "Background", museum())
+    yield _page(DOCS / "case-studies.md", "Background", case_studies())
 
 
 def _page(path: Path, group: str, text: str) -> Source:

@@ -11,7 +11,7 @@ import pytest
 import byoc_lab
 from byoc_lab import lint, relay
 from byoc_lab.errors import FreeVariableError, PartitionError, UnknownNameError
-from byoc_lab.lessons import cases as museum
+from byoc_lab.lessons import cases as all_of_them
 from byoc_lab.lessons.cases import Case, DumpCase, LiveCase, all_cases, dumps, get, live
 from byoc_lab.passes import PartitionGraph
 from byoc_lab.run.reference import evaluate
@@ -88,9 +88,9 @@ def test_symptom_of_a_dump_no_longer_occurs(case: DumpCase) -> None:
 
 
 def test_table_lists_every_case() -> None:
-    table = museum.table()
+    table = all_of_them.table()
     assert [c.kind for c in table] == ["live"] * len(live()) + ["dump"] * len(dumps())
-    bundle = museum._repr_mimebundle_()  # the display of `byoc_lab.lessons.cases` in Jupyter
+    bundle = all_of_them._repr_mimebundle_()  # the display of `byoc_lab.lessons.cases` in Jupyter
     text, page = bundle["text/plain"], table.html()
     assert text == str(table) and "sandbox" in bundle["text/html"]
     for case in all_cases():
