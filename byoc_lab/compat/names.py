@@ -14,7 +14,6 @@ from __future__ import annotations
 
 APACHE = "apache-tvm:"
 
-_LAB = "byoc_lab"
 _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
 _BUILDERS = (f"{_HERE}.op.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
