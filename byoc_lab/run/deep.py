@@ -83,7 +83,7 @@ def run_deep(run: Callable[..., Any], *args: Any) -> Any:
     thread.join()
     failure = ended.get("error")
     if isinstance(failure, RuntimeError) and TOO_DEEP in str(failure):
-        raise EvaluationError(TOO_DEEP) from failure  # TVM knows no errors but its own
+        raise EvaluationError(TOO_DEEP) from failure  # TVM converts it to its own error
     if failure is not None:
         raise failure
     return ended["value"]

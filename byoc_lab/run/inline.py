@@ -88,8 +88,8 @@ def inlined(function: Function, mod: IRModule | None = None, keep: Keep | None =
     if flat.functions:
         names = ", ".join(f"@{gv.name_hint}" for gv in flat.functions)
         raise BuildError(
-            f"{names} calls itself, as often as tensors say: only byoc_lab.build and "
-            f"byoc_lab.run.evaluate know recursion"
+            f"{names} is recursive, with a depth that depends on tensors: only byoc_lab.build "
+            f"and byoc_lab.run.evaluate support that"
         )
     return flat.main
 
@@ -140,7 +140,7 @@ class _Inliner(Interpreter):
         kinds = {
             Cell: "a reference",
             ConstructorValue: "data",
-            Choice: "chosen by an `if`, and no tensor",
+            Choice: "chosen by an `if`, and not a tensor",
         }
         raise cannot_build(
             where,
@@ -255,7 +255,7 @@ class _Inliner(Interpreter):
         return fields_of(value)
 
     def not_data(self, node: Match, value: Value) -> NoReturn:
-        self.fail(node, f"the data that {describe(node)} takes apart comes from outside")
+        self.fail(node, f"the data that {describe(node)} matches is known at run time only")
 
     # Calls
 
@@ -271,7 +271,7 @@ class _Inliner(Interpreter):
     def other_call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         if isinstance(callee, Choice):
             return self.branch(callee, lambda side: self.call(node, side, args, frame))
-        self.fail(node, f"the function that {describe(node)} calls comes from outside")
+        self.fail(node, f"the function that {describe(node)} calls is known at run time only")
 
     def follow(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
         function, key = callee.function, None
@@ -287,7 +287,7 @@ class _Inliner(Interpreter):
             raise cannot_build(
                 node,
                 f"calls are {MAX_DEPTH} deep at {describe(node)}: data or functions grow with a "
-                f"recursion whose end only tensors know",
+                f"recursion whose depth depends on tensors",
             )
         self.active[function] += 1
         self.active_keys.add(key)
@@ -355,5 +355,5 @@ class _Inliner(Interpreter):
 
 def _cell(node: Expr, ref: Value) -> Cell:
     if not isinstance(ref, Cell):
-        raise cannot_build(node, f"the reference of {describe(node)} comes from outside")
+        raise cannot_build(node, f"the reference of {describe(node)} is known at run time only")
     return ref

@@ -19,7 +19,7 @@ WIDENED = ("bfloat16", "float16", "float32")
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """A bfloat16, float16 or float32 array as float64; any other as it is."""
+    """A bfloat16, float16 or float32 array converted to float64; any other array unchanged."""
     return array.astype(np.float64) if name_of(array.dtype) in WIDENED else array
 
 

@@ -19,7 +19,7 @@ def thread_limit() -> int | None:
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{VARIABLE} must be a whole number above 0, found {text!r}")
+        raise InputError(f"{VARIABLE} must be a positive integer, found {text!r}")
     return int(text)
 
 

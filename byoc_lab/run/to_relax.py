@@ -127,14 +127,14 @@ class _Translator:
     def recursive(self, gv: GlobalVar, function: Function) -> Any:
         """Add the body of a declared function as a new function; returns its global variable."""
         if any(isinstance(n, Call) and n.op is gv for n in _evaluated(function.body)):
-            raise BuildError(f"a function calls itself whatever its inputs are: {function}")
+            raise BuildError(f"a function calls itself for all inputs: {function}")
         return self.function(f"{gv.name_hint}_body", function.params, function.body, deep=True)
 
     def _params(self, params: Sequence[Var], deep: bool) -> dict[Any, Any]:
         made: dict[Any, Any] = {DEPTH: self.relax.Var(DEPTH, tensor_type((), "int64"))}
         made = made if deep else {}
         for n, p in enumerate(params):
-            which = ", which a function that calls itself changes," if deep else ""
+            which = ", which a recursive function changes," if deep else ""
             what = f"{_place(p) if deep else ''}%{p.name_hint}{which}"
             ty = relax_type(p.checked_type, what, GROWS if deep else "")
             made[p] = self.relax.Var(parameter_name(n, p.name_hint), ty)

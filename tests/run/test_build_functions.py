@@ -188,7 +188,7 @@ def test_a_loop_is_a_function_that_calls_itself(rounds: int) -> None:
     flat = flattened(mod["main"], mod)
     (loop,) = flat.functions.values()
     assert len(loop.params) == 4
-    with pytest.raises(BuildError, match="@recursive_1 calls itself"):
+    with pytest.raises(BuildError, match="@recursive_1 is recursive"):
         inlined(mod["main"], mod)
 
 
@@ -258,9 +258,9 @@ def test_recursion_through_a_reference_is_built() -> None:
         ("def @main(%n: int32) { @foldl(fn (%a: int32, %b: int32) { %a + %b }, 0, @upto(%n)) }",
          "a recursion on tensors gives data or references: List"),
         ("def @main(%l: List[int32]) { match? (%l) { Cons(%x, _) => { %x } } }",
-         "the data that .* takes apart comes from outside"),
-        ("def @main(%f: fn (int32) -> int32) { %f(1) }", "the function that .* comes from outside"),
-        ("def @main(%r: ref(int32)) { ref_read(%r) }", "the reference of .* comes from outside"),
+         "the data that .* matches is known at run time only"),
+        ("def @main(%f: fn (int32) -> int32) { %f(1) }", "the function that .* at run time only"),
+        ("def @main(%r: ref(int32)) { ref_read(%r) }", "the reference of .* is known at run time"),
         ("def @main(%x: VECTOR) { match? (Cons(%x, Nil)) { Nil => { %x } } }", "no clause of"),
         (
             """def @build(%n: int32, %l: List[int32]) -> int32 {
@@ -268,7 +268,7 @@ def test_recursion_through_a_reference_is_built() -> None:
               else { @build(%n - 1, Cons(%n, %l)) }
             }
             def @main(%n: int32) { @build(%n, Cons(7, Nil)) }""",
-            "data or functions grow with a recursion whose end only tensors know",
+            "data or functions grow with a recursion whose depth depends on tensors",
         ),
         (
             """def @main(%n: int32) {
@@ -282,7 +282,7 @@ def test_recursion_through_a_reference_is_built() -> None:
             "a recursion changes a reference to a function or to data|grow with a recursion",
         ),
         ("def @f(%x: VECTOR) -> VECTOR { @f(%x) } def @main(%x: VECTOR) { @f(%x) }",
-         "calls itself whatever its inputs are"),
+         "calls itself for all inputs"),
     ],
 )  # fmt: skip
 def test_function_known_only_at_run_time_raises_build_error(

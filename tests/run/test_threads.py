@@ -15,7 +15,7 @@ from byoc_lab.run.threads import OF_LIBRARIES, thread_limit
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
 def test_a_limit_is_a_whole_number(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BYOC_LAB_THREADS", text)
-    with pytest.raises(InputError, match="whole number above 0"):
+    with pytest.raises(InputError, match="must be a positive integer"):
         thread_limit()
 
 

@@ -291,7 +291,7 @@ def _remade(node: Expr, parts: Sequence[Expr]) -> Expr:
 
 
 def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
-    """Report each annotation of the parts of `new` as an event: `post` is `new` without them.
+    """Report each annotation of the parts of `new` as an event. post: the node without them.
 
     If a node has more than MAX_ANNOTATIONS annotated parts, the last event includes all remaining
     ones.

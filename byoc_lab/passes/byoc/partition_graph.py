@@ -120,7 +120,7 @@ def flatten_tuple_end(pre: Expr, post: Expr) -> Expr | None:
     return None
 
 
-@rule("remove default", "the default compiler compiles what is in no region")
+@rule("remove default", "the default compiler compiles everything outside regions")
 def remove_default(pre: Expr, post: Expr) -> Expr | None:
     if is_annotation(post) and compiler_of(post) == DEFAULT:
         return post.args[0]

@@ -147,7 +147,7 @@ class _Forward:
         if part not in self.memo:
             s = self.scaled[part]
             self.memo[part] = relay.multiply(s.value, along(s.scale, part.checked_type, s.axes))
-            report("keep scale", "a user cannot take it over", part, self.memo[part])
+            report("keep scale", "a user cannot absorb it", part, self.memo[part])
         return self.memo[part]
 
     def _split(self, call: Call) -> bool:

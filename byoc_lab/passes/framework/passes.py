@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class Composes(NamedTuple):
-    """The operators that a pass moves into composite functions of a back end. condition: what it
-    asks of their surroundings at least, after "only if"."""
+    """The operators that a pass moves into composite functions of a back end. condition: the
+    minimum requirement on the surrounding operators, as the end of a sentence with "only if"."""
 
     back_end: str
     operators: Collection[str]

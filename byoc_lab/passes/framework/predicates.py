@@ -233,7 +233,7 @@ def _why_a_check_raises(check: Callable[[Any], Answer], expr: Expr, who: str) ->
     if any(_answers(check, swapped, who) for swapped in _in_other_order(expr)):
         return (
             "A pattern takes the operands of add and multiply in either order: the check "
-            "must look for the operand that it asks about on both sides"
+            "must look for its operand on both sides"
         )
     return ""
 

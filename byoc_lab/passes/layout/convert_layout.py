@@ -21,7 +21,7 @@ DEFAULT = "default"
 
 
 class LayoutConfig:
-    """`with LayoutConfig(skip_layers=[0]):` leaves the first convolution as it is.
+    """`with LayoutConfig(skip_layers=[0]):` keeps the layout of the first convolution.
 
     skip_layers: positions (in evaluation order) of the nn.conv2d calls that keep their layout.
     """
@@ -124,7 +124,7 @@ class _Converter:
         if data not in self.weights:
             raise PassError(
                 f"{op.name} has no default layout of its weight for data in {data}, only for "
-                f"{', '.join(self.weights)}; name it beside that of the data"
+                f"{', '.join(self.weights)}; name the weight's layout, too"
             )
         if data in self.depthwise and is_depthwise(attrs, types):
             return self.depthwise[data]

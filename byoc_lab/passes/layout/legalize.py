@@ -31,7 +31,7 @@ class Legalize(FunctionPass):
         self.attribute = legalize_map_attr_name
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        reason = f"the operator's {self.attribute} says so"
+        reason = f"the operator's {self.attribute} returned this replacement"
         return rewrite(func, [RewriteRule("legalize", reason, self._legalized)])
 
     def _legalized(self, pre: Any, post: Any) -> Expr | None:

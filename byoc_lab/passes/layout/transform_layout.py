@@ -46,6 +46,7 @@ class _Fields:
 
 
 _Result = Expr | _Moved | _Fields
+REQUESTED = "as requested"
 _Change = tuple["Layout | None", "Layout | None"]
 
 
@@ -97,7 +98,7 @@ class LayoutRewriter:
         new = self.choose(call, [self._plain(arg) for arg in call.args])
         if new is None:
             return self._restored(call)
-        report("choose layout", "as was asked for", call, new)
+        report("choose layout", REQUESTED, call, new)
         return new
 
     def _tuple(self, node: Tuple) -> _Result:
@@ -115,7 +116,7 @@ class LayoutRewriter:
             return node
         result = node.with_parts(new)
         if any(self.made.get(part) is not p for part, p in zip(parts, new, strict=True)):
-            reason = "it reads its operands in the layout that they had"
+            reason = "it reads its operands in their original layout"
             report("restore layout", reason, node, result)
         return result
 
@@ -269,7 +270,7 @@ def _check_blocks(call: Call, ty: Type, read: Layout | None, wants: Layout | Non
 def _report(call: Call, value: Call, chosen: bool, layouts: Sequence[_Change]) -> None:
     change = ", ".join(f"{old} becomes {new}" for old, new in dict.fromkeys(layouts) if old != new)
     if chosen:
-        report("choose layout", change or "as was asked for", call, value)
+        report("choose layout", change or REQUESTED, call, value)
     else:
         reason = f"it follows its operands: {change}" if change else "its operands changed"
         report("follow layout", reason, call, value)

@@ -54,7 +54,7 @@ def without_lets(func: Function, lets: Collection[Let], memo: dict[Expr, Expr]) 
     def drop_let(pre: Any, post: Any) -> Expr | None:
         return post.body if isinstance(pre, Let) and pre.var in value_of else None
 
-    rules = [RewriteRule("drop let", "its value stands where its variable stood", drop_let)]
+    rules = [RewriteRule("drop let", "its variable is replaced by its value", drop_let)]
     return rewrite(func, rules, memo=memo, prepare=use_value)
 
 

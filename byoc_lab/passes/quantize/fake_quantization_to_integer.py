@@ -105,8 +105,8 @@ class FakeQuantizationToInteger(FunctionPass):
 
     def failed(self, what: Call, why: str, cause: Exception | None = None) -> None:
         if self.hard_fail:
-            raise PassError(f"{what.op_name} cannot be brought to integers: {why}") from cause
-        _log.debug("%s was not brought to integers: %s", what.op_name, why)
+            raise PassError(f"{what.op_name} cannot be converted to integers: {why}") from cause
+        _log.debug("%s was not converted to integers: %s", what.op_name, why)
 
     def in_integers(self, call: Call, types: AffineTypes) -> Expr:
         """The result of the rule for `call`, whose operands are already rewritten."""

@@ -1,4 +1,4 @@
-"""Replacements that `relay.qnn.transform.Legalize` makes: tables, and int16 arithmetic.
+"""Replacements of operators in `relay.qnn.transform.Legalize`: tables, and int16 arithmetic.
 
 A function of one 8-bit tensor becomes a lookup in a table of 256 entries, `take(table,
 reinterpret(x))`. qnn.conv2d_transpose, which has no other lowering in TVM, subtracts the zero

@@ -131,7 +131,7 @@ class _Mixer:
                 "convert", f"{self.dtype} or {WIDE}, by the category of the operator", self._convert
             ),
             RewriteRule("bind", "the value has another dtype", _rebind),
-            RewriteRule("result type", "it is inferred anew", _without_result_type),
+            RewriteRule("result type", "the return type is inferred again", _without_result_type),
         )
         return rewrite(self.func, rules, memo=self.memo)
 

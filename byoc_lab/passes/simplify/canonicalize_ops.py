@@ -28,7 +28,7 @@ class CanonicalizeOps(FunctionPass):
         return rewrite(func, [to_add])
 
 
-@rule("bias_add is add", "an addition of one number for each index of an axis is a broadcast")
+@rule("bias_add is add", "adding one number per index of an axis is a broadcast addition")
 def to_add(pre: Any, post: Any) -> Expr | None:
     if not isinstance(post, Call) or not post.is_op("nn.bias_add"):
         return None

@@ -57,12 +57,12 @@ class _ToStatic(FunctionPass):
         return rewrite(func, [to_static, forget_result])
 
 
-@rule("to static", "what it takes as an argument is known")
+@rule("to static", "its argument is a constant, so it becomes an attribute")
 def to_static(pre: Any, post: Any) -> Expr | None:
     return static_form(post) if has_static_form(post) else None
 
 
-@rule("forget result type", "more is known of it than was said")
+@rule("forget result type", "its return type is inferred again, with known shapes")
 def forget_result(pre: Any, post: Any) -> Expr | None:
     changed = isinstance(post, Function) and post is not pre
     return post.replace(ret_type=None) if changed and post.ret_type is not None else None

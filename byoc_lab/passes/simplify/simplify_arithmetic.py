@@ -23,7 +23,7 @@ def _computed(name: str, a: Any, b: Any) -> Constant:
 class SimplifyAdd(DFPatternCallback):
     """`add(%x, %x)` -> `multiply(%x, 2)`."""
 
-    reason = "twice the same is two of it"
+    reason = "x + x is 2 * x"
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class SimplifyAdd(DFPatternCallback):
 class SimplifyRSqrt(DFPatternCallback):
     """`divide(%x, sqrt(%y))` -> `multiply(%x, rsqrt(%y))`."""
 
-    reason = "rsqrt is one operation"
+    reason = "rsqrt replaces two operations by one"
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class SwitchAddMultiply(DFPatternCallback):
     """`(%x + c) * d` -> `%x * d + c * d`: moves a scale next to an operator that can take it over
     (FoldScaleAxis)."""
 
-    reason = "the scale comes first, where FoldScaleAxis finds it"
+    reason = "FoldScaleAxis finds a scale that comes before the addition"
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class SwitchAddMultiply(DFPatternCallback):
 class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
     """`(%x * c) * d` -> `%x * (c * d)`, and the same with additions."""
 
-    reason = "both constants are one"
+    reason = "the constants are merged into one"
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class MergeScalesAndShifts(DFPatternCallback):
     such pairs by one pair per round; this halves it per round.
     """
 
-    reason = "both scales are one, and both shifts"
+    reason = "the scales are merged into one, and the shifts into one"
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class SimplifyBinomial(DFPatternCallback):
     tensors, if p and q are integers. (TVM 0.16 truncates them to integers, which changes results.)
     """
 
-    reason = "two factors take fewer operations than three squares"
+    reason = "a product of two factors needs fewer operations"
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def _dtype(expr: Any) -> str:
 class ConcretizeCastLike(DFPatternCallback):
     """`cast_like(%x, %y)` -> `cast(%x, dtype=...)`."""
 
-    reason = "the dtype is known, so that nothing has to be computed for it"
+    reason = "the dtype is known, so it becomes an attribute"
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class ConcretizeCastLike(DFPatternCallback):
 class SimplifySameCast(DFPatternCallback):
     """Remove a cast to the dtype of its operand."""
 
-    reason = "it has this dtype"
+    reason = "the operand already has this dtype"
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def _bounds(dtype: str) -> tuple[float, float]:
 class SimplifyClipAndConsecutiveCast(DFPatternCallback):
     """Remove casts after a clip if their dtypes hold all numbers in the clip's range."""
 
-    reason = "what is left after the clip fits"
+    reason = "all values after the clip fit the dtype"
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class SimplifyClip(DFPatternCallback):
     It is kept after `qnn.requantize` and `qnn.add`, because patterns of back ends expect it there.
     """
 
-    reason = "no number of this dtype is outside"
+    reason = "no number of this dtype is outside the limits"
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class SimplifyClip(DFPatternCallback):
 class SimplifyDequantizedIndex(DFPatternCallback):
     """`argmax(qnn.dequantize(%x, ...))` -> `argmax(%x)`, and so for argmin and argsort."""
 
-    reason = "the scale does not change which number is the greatest"
+    reason = "scaling does not change the order of the numbers"
 
     def __init__(self, name: str):
         super().__init__()

@@ -34,7 +34,8 @@ class SimplifyInference(FunctionPass):
 
 
 Expand = Callable[[Call, Sequence[Expr]], Expr]
-"""(call, args) -> the arithmetic. call: the operator, typed; args: its operands, rewritten."""
+"""(call, args) -> the expression that replaces the call. call: the operator, typed; args: its
+operands, rewritten."""
 
 
 def _replaces(op: str, reason: str, field: int | None = None) -> Callable[[Expand], RewriteRule]:

@@ -39,7 +39,7 @@ class ConcretizeLike(DFPatternCallback):
     make(node_map, shape, dtype): creates the call with the shape as an attribute.
     """
 
-    reason = "the shape is known, so that nothing has to be computed for it"
+    reason = "the shape is known, so it becomes an attribute"
 
     def __init__(self, name: str, make: Callable[[list[Expr], Any, str], Expr]):
         super().__init__()
@@ -71,7 +71,7 @@ def concretized() -> Iterator[DFPatternCallback]:
 class SimplifyReshape(DFPatternCallback):
     """`reshape(reshape(%x))` -> one reshape."""
 
-    reason = "only the last shape counts"
+    reason = "only the last shape matters"
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def _permuted(layout: str, order: list[int]) -> str:
 class SimplifyTranspose(DFPatternCallback):
     """Two transposes or layout transforms in a row -> one."""
 
-    reason = "the axes can be put into their last order at once"
+    reason = "one permutation gives the final order of the axes"
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def _changes_rank(call: Any) -> bool:
 class SimplifyNoOpTranspose(DFPatternCallback):
     """Remove a transpose or layout transform that moves nothing."""
 
-    reason = "every axis stays where it is"
+    reason = "every axis keeps its position"
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,9 +178,10 @@ class SimplifyNoOpTranspose(DFPatternCallback):
 
 
 class FullElementwise(DFPatternCallback):
-    """`add(%x, ones(...))` -> `add(%x, 1)`, and so for all that broadcasts, zeros and full."""
+    """`add(%x, ones(...))` -> `add(%x, 1)`, and likewise for other broadcasting operators, for
+    zeros and full."""
 
-    reason = "one number broadcasts to a tensor of nothing else"
+    reason = "a single number broadcasts to a constant tensor"
 
     def __init__(self) -> None:
         super().__init__()

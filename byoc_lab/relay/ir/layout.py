@@ -57,7 +57,7 @@ class Layout:
 
     @property
     def plain(self) -> Layout:
-        """The same order without blocks: NHWC of NHWC4c."""
+        """This layout without blocks: NHWC4c becomes NHWC."""
         return Layout.of(axis for axis in self.axes if axis[0].isupper())
 
     def index_of(self, letter: str) -> int:

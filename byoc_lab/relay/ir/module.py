@@ -85,8 +85,9 @@ class IRModule(Shown):
     def from_expr(
         expr: Expr, functions: Mapping[Any, Function] | None = None, type_defs: Any = None
     ) -> IRModule:
-        """A module with `expr` as @main (or under its global_symbol); free variables of anything
-        but a Function become parameters. If `functions` already use the name, it gets a number."""
+        """A module with `expr` as @main (or under its global_symbol); free variables of an
+        expression that is not a Function become parameters. If `functions` already use the name, it
+        gets a number."""
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value

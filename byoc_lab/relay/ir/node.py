@@ -95,8 +95,8 @@ class Expr:
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
-            f"{type(self).__name__} is immutable: cannot set {name!r}. Create a new node, or keep "
-            f"what is known of nodes in a dictionary: they are hashed as they are"
+            f"{type(self).__name__} is immutable: cannot set {name!r}. Create a new node, or "
+            f"keep data about nodes in a dictionary: nodes are hashed by identity"
         )
 
     def __delattr__(self, name: str) -> NoReturn:

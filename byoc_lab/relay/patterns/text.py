@@ -63,8 +63,8 @@ def pattern_text(pattern: DFPattern) -> str:
 
 
 def short_text(pattern: DFPattern) -> str:
-    """A pattern without its operands: `nn.conv2d`, `*`, `constant`; "" for one that only adds a
-    condition or an alternative to another pattern."""
+    """A pattern without its operands: `nn.conv2d`, `*`, `constant`; "" for a pattern that only adds
+    a condition or an alternative to another pattern."""
     if isinstance(pattern, (AltPattern, AttrPattern, TypePattern, DataTypePattern, ShapePattern)):
         return ""
     if isinstance(pattern, CallPattern):

@@ -44,7 +44,7 @@ class Initializer:
             )
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
-        raise NotImplementedError(f"{type(self).__name__} does not say how to make weights")
+        raise NotImplementedError(f"{type(self).__name__} does not define how to create weights")
 
 
 class Xavier(Initializer):

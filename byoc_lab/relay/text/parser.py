@@ -224,13 +224,13 @@ def _source(text: str, name: str, most: int | None = None) -> Source:
     if not isinstance(text, str):
         raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
     if len(text) <= MAX_FILE_NAME and _FILE.fullmatch(text):
-        found = f"expected text, found {text!r}, the name of a file; give what is in it"
+        found = f"expected text, found {text!r}, the name of a file; pass the contents of the file"
         raise ParseError(found, name, 1, 1)
     if len(text) > most:
         raise ParseError(
-            f"the text has more than {most:,} characters, the limit. Make parameters of large "
-            f"constants and keep their values apart, with numpy.savez; or, if there is memory for "
-            f"it, raise the limit: relay.parse(text, max_characters=...)",
+            f"the text has more than {most:,} characters, the limit. Replace large constants by "
+            f"parameters and save their values separately, with numpy.savez; or, with enough "
+            f"memory, raise the limit: relay.parse(text, max_characters=...)",
             name,
             1,
             1,

@@ -108,7 +108,7 @@ class DataTypeParser(NameParser):
             message = f"{name} is a constructor of type {other} already"
             self.fail(message, at, kind="constructor defined", name=name)
         if name in self.type_names:
-            self.fail(f"{name} is the name of a type; a constructor needs another", at)
+            self.fail(f"{name} is the name of a type; choose another name for the constructor", at)
         self.i += 1
         self.count_node()
         inputs = []

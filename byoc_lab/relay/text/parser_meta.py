@@ -86,9 +86,9 @@ class MetaEntries:
             name = self.compiler or UNKNOWN_COMPILER
             parts.append(f"{n} annotations name the compiler {name!r}")
         if n := keys.count("relay.Constant"):
-            parts.append(f"{n} constants are ones of the stated type")
+            parts.append(f"{n} constants have the stated type and elements 1")
         if n := sum(key.startswith("tir.") for key in keys):
-            parts.append(f"{n} symbolic lengths have names of their own")
+            parts.append(f"{n} symbolic dimensions have invented names")
         if n := len(keys) - sum(key in _COUNTED or key.startswith("tir.") for key in keys):
             parts.append(f"{n} dictionaries of call attributes are empty")
         unnamed = COMPILER_ATTRS_KEY in keys and not self.compiler

@@ -72,7 +72,7 @@ def token_hint(token: str) -> str:
     if token[:1] == '"' and not is_string(token):
         return "a string is not closed on its line"
     if token == "\N{HORIZONTAL ELLIPSIS}":
-        return "the text is abridged here; fill in what was left out"
+        return "the text is abridged here; replace the dots by the omitted text"
     if token.endswith("Node") and token[:1].isupper():
         return "this is a dump of C++ objects; print the expression with astext() instead"
     if token == "*/":

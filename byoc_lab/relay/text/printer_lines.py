@@ -83,4 +83,4 @@ class Line:
 
 
 class Indented(list):
-    """Lines (and further blocks) one level deeper than the surrounding ones."""
+    """Lines (and nested blocks) that are indented one level deeper than the surrounding lines."""

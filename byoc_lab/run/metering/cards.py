@@ -205,7 +205,7 @@ class RegionCard:
         """The cells of its table row, in the order of HEAD."""
         why = "" if self.offloaded else f" (not on {self.compiler}: {self.why_not_offloaded})"
         rate, share, facts, errors = self.gflops, self.share_of_peak, self.facts, self.errors
-        kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it says)'}"
+        kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it reports)'}"
         return (
             f"@{shown(self.symbol)}",
             self.ran_on + why,
@@ -335,12 +335,12 @@ class Cards(Sequence[RegionCard]):
             wrong.append(f"expected {regions} offloaded regions, found {len(accepted)}")
         if min_flops is not None and flops < min_flops:
             unknown = sum(c.facts.flops is None for c in accepted)
-            more = f", and those of {counted(unknown, 'region')} are not known" if unknown else ""
+            more = f", and the FLOP of {counted(unknown, 'region')} are unknown" if unknown else ""
             wrong.append(f"expected at least {min_flops:,} offloaded FLOP, found {flops:,}{more}")
         share = self._share(flops)
         if min_share is not None and (share is None or share < min_share):
             what = (
-                "and those of the whole are not known"
+                "but the FLOP of the module are unknown"
                 if share is None
                 else f"found {percent(share)}"
             )

@@ -194,8 +194,8 @@ class Meter:
         own = sum(t for t in self._ops_us[symbol] if t is not None) / 1e6
         if own > took:
             found.append(
-                f"{region.facts.compiler} says that its kernels took {own * 1e6:,.0f} us, and the "
-                f"whole call took {took * 1e6:,.0f} us"
+                f"{region.facts.compiler} reports that its kernels took {own * 1e6:,.0f} us, "
+                f"but the whole call took {took * 1e6:,.0f} us"
             )
         flops = region.facts.flops
         peak = machine_peak()
@@ -267,7 +267,7 @@ def _calls_contradicted(
     said = after - before
     if said == counted or (at_least and said > counted):
         return []
-    return [f"its back end says that it was called {said} times, and {counted} calls were counted"]
+    return [f"its back end reports {said} calls, but {counted} were counted"]
 
 
 def library_metadata(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -> bytes:

@@ -59,7 +59,7 @@ class OpCard:
     @printable
     def __str__(self) -> str:
         fused = "".join(f" + {name}" for name in self.fused)
-        apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
+        apart = f"; in separate kernels: {', '.join(self.separate)}" if self.separate else ""
         moved = f"; {counted(self.reorders, 'reorder')}" if self.reorders else ""
         took = f"; {self.time_us:,.0f} us" if self.time_us is not None else ""
         slow = "; warning: plain loops, probably slower than the host would be" * self.is_slow

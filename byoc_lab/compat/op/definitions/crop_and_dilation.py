@@ -100,7 +100,7 @@ define_op(
             Attr("layout", string, "NCHW", "layout of data and result"),
             Attr("method", string, "bilinear", ", ".join(CROP_METHODS)),
             Attr("extrapolation_value", number, 0.0, "value of pixels outside the image"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         ),
     ),
     flops=per_element(8),
@@ -213,7 +213,7 @@ define_op(
             ),
             Attr("data_layout", string, "NCHW", "layout of data and result"),
             Attr("kernel_layout", string, "IHW", "layout of the weight"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         ),
     ),
     flops=lambda attrs, args, result: (

@@ -149,10 +149,10 @@ define_op(
             Attr(
                 "units",
                 integer,
-                doc="number of outputs; None: that of the weight",
+                doc="number of outputs; None: as in the weight",
                 may_be_none=True,
             ),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
             Attr("weight_layout", string, "NC", "layout of the weight"),
         ),
     ),

@@ -310,7 +310,7 @@ def _terms(d: Dim) -> Terms:
 def _exact(number: Dim | float) -> Dim:
     if isinstance(number, float):
         if not number.is_integer():
-            raise UndecidedError(f"a symbolic length times {number} need not be a whole number")
+            raise UndecidedError(f"a symbolic length times {number} need not be an integer")
         return int(number)
     return number
 
@@ -361,7 +361,7 @@ def computed(key: str, *parts: AnyObject) -> Dim:
     if key in ("tir.Cast", "tir.round") and len(parts) == 1:
         return parts[0]
     if key not in COMPUTED or len(parts) != 2:
-        raise ValueError(f"{key} computes no length here")
+        raise ValueError(f"{key} does not compute a dimension")
     try:
         return COMPUTED[key](*parts)
     except UndecidedError:

@@ -42,7 +42,7 @@ VIRTUAL_DEVICE = AttrsType(
     "VirtualDevice",
     (
         Attr("device_type_int", integer, -1, "kind of device, as in DLPack; 1: CPU"),
-        Attr("virtual_device_id", integer, -1, "number of the device among those of its kind"),
+        Attr("virtual_device_id", integer, -1, "number of the device among devices of its kind"),
         Attr("target", target, None, "TVM target of the code"),
         Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),

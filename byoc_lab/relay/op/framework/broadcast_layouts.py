@@ -66,8 +66,8 @@ def _broadcasts_blocks(
 
 
 def _follow_leader(old: Layout, before: Layout, after: Layout | None) -> Layout | None:
-    """`old` changed as `before` is changed to `after`; None unless the axes of `old` are, up to the
-    letters, the last ones of `before`."""
+    """Apply the change from `before` to `after` to layout `old`. None unless the axes of `old` are,
+    up to their letters, the last axes of `before`."""
     assert after is not None
     large, small = (before, old) if len(before) > len(old) else (old, before)
     tail = large.last(len(small))

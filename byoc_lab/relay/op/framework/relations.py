@@ -27,7 +27,7 @@ def fail(op: str, message: str, **facts: AnyValue) -> NoReturn:
 def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]:
     """The argument types as tensor types, unknown ones as None.
 
-    Raises TypeInferenceError naming the argument that is a tuple, function or reference.
+    Raises TypeInferenceError that names an argument which is a tuple, function or reference.
     """
     found: list[TensorType | None] = []
     for name, ty in zip(names.split(), types, strict=True):

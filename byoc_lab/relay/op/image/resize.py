@@ -288,7 +288,7 @@ def _define(rank: int) -> None:
             Attr("cubic_alpha", number, -0.5, "coefficient of the cubic spline"),
             Attr("cubic_exclude", integer, 0, "whether cubic ignores pixels outside the data"),
             Attr("extrapolation_value", number, 0.0, "value of pixels outside the data"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         ),
     )
 

@@ -154,7 +154,7 @@ DROPOUT = define_op(
 
 @builds("nn.dropout", defaults_of="nn.dropout")
 def dropout(data: Expr, rate: float) -> TupleGetItem:
-    """The data part of `nn.dropout(data)`, as TVM's builder gives it."""
+    """The data field of `nn.dropout(data)`, as TVM's builder returns it."""
     return builder(DROPOUT)(data, rate)[0]
 
 

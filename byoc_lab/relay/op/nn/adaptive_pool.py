@@ -145,7 +145,7 @@ for _rank in RANKS:
                 "output_size",
                 integers,
                 (),
-                f"({spatial_axis_names(_rank)}), or one number for all; None: that of the data",
+                f"({spatial_axis_names(_rank)}), or one number for all; None: as in the data",
                 may_be_none=True,
             ),
             *layouts(_rank),

@@ -66,12 +66,12 @@ def conv_attrs(rank: int, padding: int) -> AttrsType:
             ),
             Attr("dilation", integers, (1,) * rank, f"distance between kernel elements: ({each})"),
             Attr("groups", integer, 1, "number of groups of channels, convolved independently"),
-            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
-            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
+            Attr("channels", integer, None, "number of output channels; None: as in the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: as in the weight"),
             Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
             Attr("kernel_layout", string, f"OI{spatial}", "layout of the weight"),
             Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         ),
     )
 

@@ -58,8 +58,8 @@ def transpose_attrs(rank: int) -> AttrsType:
     return AttrsType(
         f"relay.attrs.Conv{rank}DTransposeAttrs",
         (
-            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
-            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
+            Attr("channels", integer, None, "number of output channels; None: as in the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: as in the weight"),
             Attr(
                 "strides",
                 integers,
@@ -83,7 +83,7 @@ def transpose_attrs(rank: int) -> AttrsType:
             Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
             Attr("kernel_layout", string, f"IO{spatial}", "layout of the weight"),
             Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         ),
     )
 

@@ -181,7 +181,7 @@ def _deformable_relax(
 
 _CONV_FIELDS = Op.get("nn.conv2d").definition.attrs.fields
 _GROUPS = Attr(
-    "deformable_groups", integer, 1, "number of groups of channels with an offset of their own"
+    "deformable_groups", integer, 1, "number of groups of channels, each with a separate offset"
 )
 
 define_op(

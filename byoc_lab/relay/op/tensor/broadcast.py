@@ -96,7 +96,7 @@ def _power(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
     if is_constant(rhs):
         exponents = constant_array(rhs, "power", "rhs")
         if exponents.min(initial=0) < 0:
-            raise BuildError("power: integers have no negative powers, found a constant one as rhs")
+            raise BuildError("power: rhs must not be negative for integers, found a constant < 0")
         largest = int(exponents.max(initial=0))
     one, result, square = scalar(1, kind), None, lhs
     for bit in range(max(1, largest.bit_length())):

@@ -226,7 +226,7 @@ SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
         Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
-        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: the dtype of the data"),
         Attr(
             "exclusive",
             flag,

@@ -240,7 +240,7 @@ define_op(
                 "force_suppress",
                 boolean,
                 False,
-                "whether boxes also suppress those of other classes",
+                "whether boxes also suppress boxes of other classes",
             ),
             Attr("top_k", integer, -1, "number of best boxes considered; -1: all"),
             Attr(
@@ -259,7 +259,7 @@ define_op(
     flops=_quadratic,
     pattern=OpPattern.OPAQUE,
     lacks={
-        "relax": "that of apache-tvm drops boxes without a positive score, which TVM 0.16 keeps"
+        "relax": "apache-tvm's operator drops boxes without a positive score, which TVM 0.16 keeps"
     },
     results=lambda call: 2 if call.attrs.return_indices else None,
     parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "

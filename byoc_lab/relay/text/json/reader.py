@@ -93,7 +93,7 @@ class _NodeReader(GraphReader):
             entered.add(at)
             missing = [n for n in self.references(at) if n not in self.made]
             if not entered.isdisjoint(missing):  # a node that waits for this node
-                raise ValueError(f"node {at} is made of itself")
+                raise ValueError(f"node {at} is part of a reference cycle")
             stack += missing
         return self.made[self.root]
 
@@ -135,7 +135,7 @@ class _NodeReader(GraphReader):
         else:
             good = isinstance(found, kind)
         if not good:
-            raise ValueError(f"field {name!r} is a {type(found).__name__}, or holds what it cannot")
+            raise ValueError(f"field {name!r} is a {type(found).__name__}, or holds invalid values")
         return found
 
     def plain(self, node: dict[str, Any], depth: int) -> Any:

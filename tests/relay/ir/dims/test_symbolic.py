@@ -162,7 +162,7 @@ def test_invalid_comparison_or_length_raises_error() -> None:
         N < 3  # noqa: B015
     with pytest.raises(UndecidedError, match=r"2\.5"):
         N * 2.5
-    with pytest.raises(ValueError, match=r"tir\.Select computes no length"):
+    with pytest.raises(ValueError, match=r"tir\.Select does not compute a dimension"):
         computed("tir.Select", N, M)
     assert isinstance(computed("tir.Mul", N, 2.5), Any)
     te = pytest.importorskip("tvm.te", reason="apache-tvm is not installed")
@@ -229,7 +229,7 @@ def test_a_length_that_meets_a_number_is_that_number() -> None:
 
 def test_a_text_without_metadata_keeps_which_lengths_are_one() -> None:
     f = function((N, M), (M, N))
-    with pytest.warns(ElidedMetadataWarning, match="2 symbolic lengths have names of their own"):
+    with pytest.warns(ElidedMetadataWarning, match="2 symbolic dimensions have invented names"):
         read = relay.parse(tvm.IRModule.from_expr(f).astext(show_meta_data=False))
     assert relay.structural_equal(read["main"], relay.transform.InferType()(read)["main"])
     (a, b), (c, d) = (p.type_annotation.shape for p in read["main"].params)

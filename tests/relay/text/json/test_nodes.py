@@ -77,7 +77,10 @@ def test_numbers_and_strings_of_attributes_may_be_nodes() -> None:
     [
         ("{", "Expecting"),
         ("[]", "'root' and 'nodes'"),
-        (graph({"type_key": "relay.Tuple", "attrs": {"fields": "1"}}), "node 1 is made of itself"),
+        (
+            graph({"type_key": "relay.Tuple", "attrs": {"fields": "1"}}),
+            "node 1 is part of a reference cycle",
+        ),
         (graph({"type_key": "relay.Tuple", "attrs": {"fields": "9"}}), "node 9 does not exist"),
         (graph({"type_key": "relay.Tuple", "attrs": {}}), "no 'fields'"),
         (graph({"type_key": "relay.Nonsense"}), "relay.Nonsense"),
@@ -182,5 +185,5 @@ def test_fields_of_another_kind_are_refused(field: str) -> None:
     graph = json.loads(write_node_json(mod["main"].body))
     text = next(n for n, node in enumerate(graph["nodes"]) if node["type_key"] == "runtime.String")
     graph["nodes"][graph["root"]]["attrs"][field] = str(text)
-    with pytest.raises(ParseError, match=f"field '{field}' is a str, or holds what it cannot"):
+    with pytest.raises(ParseError, match=f"field '{field}' is a str, or holds invalid values"):
         read_node_json(json.dumps(graph))
