@@ -52,6 +52,7 @@ class Workbench:
         self.is_part = is_part
         self.changes = Changes(inquiry)
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
+        self._effects: dict[object, tuple[tuple[int, int], int, dict[Call, Call]]] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
         self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
         self._parts: dict[Hashable, tuple[IRModule, Call] | None] = {}
@@ -202,11 +203,10 @@ class Workbench:
                 region = "" if gone else outcome.homes[place.inside[0]].region
                 what = f"{self._changed}{wanted.what}"
                 what += ", which leaves nothing of it to compute" if gone else ""
-                then = self._offloaded_with(trial, outcome)
+                offloaded, lost, images = self._effect(trial, outcome)
                 yield VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
-                    trial.decides, (len(self._offloaded), len(then)), len(self._offloaded - then),
-                    {c: self._image(trial, c) for c in self._first.inquiry.outcome.calls},
+                    trial.decides, offloaded, lost, images,
                 )  # fmt: skip
 
     @cached_property
@@ -215,10 +215,18 @@ class Workbench:
         outcome = self._first.inquiry.outcome
         return {c for c in outcome.calls if not outcome.place(c).outside}
 
-    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> set[Call]:
-        """The same with a change that was run."""
-        calls = self._first.inquiry.outcome.calls
-        return {c for c in calls if not outcome.place(self._image(trial, c)).outside}
+    def _effect(
+        self, trial: Trial, outcome: PipelineRun
+    ) -> tuple[tuple[int, int], int, dict[Call, Call]]:
+        """What a change that was run does, the same for every call that it is tried for: the number
+        of offloaded calls before and after it, how many it loses, and each call with the change."""
+        if trial.key not in self._effects:
+            calls = self._first.inquiry.outcome.calls
+            images = {c: self._image(trial, c) for c in calls}
+            then = {c for c, image in images.items() if not outcome.place(image).outside}
+            counts = len(self._offloaded), len(then)
+            self._effects[trial.key] = counts, len(self._offloaded - then), images
+        return self._effects[trial.key]
 
     @property
     def _first(self) -> Workbench:
