@@ -21,12 +21,11 @@ from byoc_lab.relax.ir.calls import (
     checked_relax,
     host_functions,
     is_compiled,
-    operator_calls,
     region_calls,
     region_functions,
 )
 from byoc_lab.relax.ir.types import is_tensor, is_tuple, type_and_sizes
-from byoc_lab.relax.lab.costs import host_cost, region_facts
+from byoc_lab.relax.lab.costs import host_work, region_facts
 from byoc_lab.relax.passes import is_of_tvm, said
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.registration import PREFIX, is_registered
@@ -120,7 +119,7 @@ class RelaxExecutable(MeteredProgram):
         cost of compiled regions no share can be computed."""
         if is_compiled(self.mod):
             return None
-        return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))
+        return host_work(self.mod)
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. The input for a shape

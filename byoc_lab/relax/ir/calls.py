@@ -111,18 +111,23 @@ def composite_names(mod: Any) -> set[str]:
     return found
 
 
-def region_calls(mod: Any) -> list[str]:
-    """The symbols of called regions, one per call in the module."""
-    tvm = import_tvm()
-    regions, found = region_functions(mod), []
+def called_functions(mod: Any) -> list[str]:
+    """The names of the global functions that the functions of the host call, one per call."""
+    tvm, found = import_tvm(), list[str]()
 
     def visit(node: Any) -> None:
         if isinstance(node, tvm.relax.Call) and isinstance(node.op, tvm.ir.GlobalVar):
-            found.extend([node.op.name_hint] * (node.op.name_hint in regions))
+            found.append(node.op.name_hint)
 
     for function in host_functions(mod):
         tvm.relax.analysis.post_order_visit(function, visit)
     return found
+
+
+def region_calls(mod: Any) -> list[str]:
+    """The symbols of called regions, one per call in the module."""
+    regions = region_functions(mod)
+    return [name for name in called_functions(mod) if name in regions]
 
 
 def is_compiled(mod: Any) -> bool:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.backends import stand_in_of
-from byoc_lab.relax.ir.calls import OperatorCall, operator_calls
+from byoc_lab.relax.ir.calls import (
+    COMPOSITE,
+    OperatorCall,
+    called_functions,
+    functions_of,
+    operator_calls,
+    region_functions,
+)
 from byoc_lab.relax.to_relay import call_to_relay
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.metering.cards import RegionInfo
+
+
+def host_work(mod: Any) -> Cost:
+    """The cost of the operator calls outside of regions, those of a composite at each of its
+    calls."""
+    sites, regions, total = Counter(called_functions(mod)), region_functions(mod), Cost()
+    for name, function in functions_of(mod):
+        if name not in regions:
+            composite = bool(function.attrs) and COMPOSITE in function.attrs
+            total += host_cost(operator_calls(function)) * (sites[name] if composite else 1)
+    return total
 
 
 def host_cost(calls: Iterable[OperatorCall]) -> Cost:

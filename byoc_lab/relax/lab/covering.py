@@ -21,14 +21,13 @@ from byoc_lab.lab.checking.coverage_changes import (
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
 from byoc_lab.relax.ir.calls import (
+    called_functions,
     checked_relax,
-    host_functions,
     lowered_in,
     operator_calls,
-    region_calls,
     region_functions,
 )
-from byoc_lab.relax.lab.costs import host_cost
+from byoc_lab.relax.lab.costs import host_work
 from byoc_lab.relax.lab.explaining import explain
 from byoc_lab.relax.partition import TARGET, partitioning_passes, preparing_passes
 from byoc_lab.relax.passes import FUSES, MERGES, applied
@@ -73,12 +72,10 @@ def coverage(mod: Any, target: str = TARGET, pipeline: Any = None) -> Coverage:
 
 def work_of(cut: Any) -> Work:
     """The work of a partitioned Relax module: in regions and on the host."""
-    sites = Counter(region_calls(cut))
-    regions = [
-        Region(symbol, *_cost(function), sites[symbol])
-        for symbol, function in region_functions(cut).items()
-    ]
-    return Work(regions, host_cost(c for f in host_functions(cut) for c in operator_calls(f)))
+    sites = Counter(called_functions(cut))
+    inside = region_functions(cut)
+    regions = [Region(s, *_cost(function), sites[s]) for s, function in inside.items()]
+    return Work(regions, host_work(cut))
 
 
 def _cost(function: Any) -> tuple[Cost, int | None]:

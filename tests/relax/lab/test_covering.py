@@ -74,6 +74,18 @@ def test_equal_regions_are_counted_once_for_each_call() -> None:
     assert exe.cards().offloaded_share == t.share
 
 
+def test_equal_composites_on_the_host_are_counted_once_for_each_call() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        for _ in range(3):
+            x = emit(op.nn.relu(emit(op.erf(x))))
+        return emit(op.exp(x))
+
+    table = [("dnnl.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    fuse = relax.transform.FuseOpsByPattern(table)
+    t = coverage(module([var("x", 2, 5)], body), pipeline=[fuse]).totals
+    assert (t.operators, t.offloaded, t.flops) == (7, 0, 40), "erf has no formula"
+
+
 def test_causes_are_those_of_explain() -> None:
     mod = two_regions()
     explained = explain(mod).by_cause
