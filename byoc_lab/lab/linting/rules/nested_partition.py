@@ -35,6 +35,7 @@ class NestedPartition(LintRule):
     """
 
     code, name = "BYL003", "nested-partition"
+    explains = ("BYL006", "BYL007")
     VALID = (
         Sample(
             f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
@@ -84,6 +85,7 @@ class NestedPartition(LintRule):
             outer,
             subject,
             0,
+            covers=frozenset((inner, outer)),
             proposals=[_without(outer, subject), _without(inner, subject)],
         )
 

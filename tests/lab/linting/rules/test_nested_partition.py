@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from byoc_lab import lint
 from byoc_lab.lab.linting.rules.nested_partition import NestedPartition
-from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main
+from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main, read
 
 
 class TestNestedPartition(RuleChecks):
@@ -43,3 +44,14 @@ class TestNestedPartition(RuleChecks):
             "external function f1 is defined inside external function f0",
             "external function f2 is defined inside external function f1",
         ]
+
+    @pytest.mark.parametrize(
+        ("compiler", "codes"), [("A", ["BYL007"]), ("B", ["BYL006", "BYL007"])]
+    )
+    def test_what_a_second_end_causes_is_told_below_it(
+        self, compiler: str, codes: list[str]
+    ) -> None:
+        text = main(begin("%x"), "nn.relu(%0)", end("%1"), end("%2", compiler), "tanh(%3)")
+        (finding,) = lint(read(text))
+        assert finding.code == "BYL003"
+        assert sorted(f.code for f in finding.consequences) == codes
