@@ -281,7 +281,7 @@ class _Entry:
                     fit = run.matcher(self.position, graph).fit(root)
                     if best is None or fit.rank > best[0].rank:
                         best = fit, root, number, run
-        if best is None or not best[0].matched:
+        if best is None:
             roots = root_operators(self.pattern)
             what = " or ".join(sorted(roots)) if roots else "what it begins with"
             return self._report("never", f"no module has {what}")

@@ -111,7 +111,8 @@ def _after(work: Workbench, first: Trial, found: Diagnosis, call: Call) -> Verif
         return None
     inquiry = Inquiry(trial.setup, outcome, {})
     then = diagnose(inquiry, there)
-    if not _is_nearer(then, found):
+    other = then.reason != found.reason and then.cause not in OUT_OF_REACH
+    if not (_is_nearer(then, found) or (other and not work.is_part)):
         return None
     second_of = Workbench(inquiry, work, "", trial.calls, work.is_part)
     change = second_of.smallest(then, there)

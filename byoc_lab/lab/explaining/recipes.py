@@ -77,12 +77,16 @@ def called(p: Pass) -> str:
 
 
 def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:
-    """The passes that replaced a call, and those that replaced what a pattern expects near it."""
+    """The passes that replaced a call, those that removed an operand of it, and those that replaced
+    what a pattern expects near it."""
     names = [inquiry.pass_that_replaced(call)] if found.subject.op is not call.op else []
     at = found.stop.found if found.stop is not None else None
     origin = inquiry.origin(at) if isinstance(at, Call) else None
     if isinstance(at, Call) and origin is not None and origin.op is not at.op:
         names.append(inquiry.pass_that_replaced(origin))
+    operands = (a for a in call.args if isinstance(a, Call))
+    gone = (a for a in operands if not inquiry.outcome.images(a, inquiry.matching))
+    names += [inquiry.pass_that_replaced(a) for a in gone]
     if isinstance(at, Constant):
         names += [p.name for p in inquiry.setup.passes if isinstance(p, FoldConstant)]
     return list(dict.fromkeys(names))

@@ -10,7 +10,8 @@ import pytest
 from byoc_lab import backends, explain, relay
 from byoc_lab.lab.explaining import Explanation
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.patterns import is_constant, is_op
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
+from byoc_lab.transform import FoldExplicitPadding
 from tests.lab.explaining.pieces import (
     CONV,
     CONV_RELU,
@@ -126,3 +127,22 @@ def test_a_pass_of_a_sequence_runs_at_the_level_of_its_members() -> None:
     one = the_relu(nn.relu(batch_norm(conv())), table)
     assert one.cause == "needs-pass"
     assert one.change is not None and one.change.what == f"{FOLD}, {LEVEL_3}"
+
+
+def test_a_pass_and_another_operator_in_the_pattern_are_proposed_together() -> None:
+    """After the pass the pattern fits in no more parts than before: only what it lacks differs."""
+    biased = is_op("nn.relu")(is_op("nn.bias_add")(CONV, is_constant()))
+    change = the_relu(nn.relu(batch_norm(conv())), [entry("all", biased)]).change
+    assert change is not None
+    first, second = change.what.removeprefix("together: ").split("; and ")
+    assert first == f"{FOLD}, {LEVEL_3}"
+    assert second.startswith(f"in the pattern {NPU}.all, accept add in place of nn.bias_add")
+
+
+def test_leaving_out_the_pass_that_removed_an_operand_is_proposed() -> None:
+    padded = is_op("nn.conv2d")(is_op("nn.pad")(wildcard(), wildcard()), wildcard())
+    body = nn.conv2d(nn.pad(x(), ((0, 0), (0, 0), (1, 1), (1, 1))), weight(4, 4, 3, 3))
+    pipeline = steps(FoldExplicitPadding(), table=[entry("padded", padded)])()
+    (one,) = explain(IRModule.from_expr(body), NPU, pipeline=pipeline).of("nn.conv2d")
+    assert one.change is not None
+    assert one.change.what == "leave FoldExplicitPadding out of the pipeline"

@@ -205,3 +205,12 @@ def test_entries_with_equal_names_are_distinguished_by_position() -> None:
         assert f"move {second} before {first} in the pattern table" in str(host)
     finally:
         backends.unregister("npu")
+
+
+def test_an_operator_that_the_module_has_is_not_said_to_be_missing() -> None:
+    """A pattern that divides may end in a multiply."""
+    part = is_op("divide")(is_op("multiply")(is_op("exp")(wildcard()), wildcard()), wildcard())
+    body = relay.multiply(relay.tanh(x()), relay.tanh(x(name="y")))
+    (found,) = explain_patterns([("npu.part", part)], IRModule.from_expr(body))
+    assert found.status == "never"
+    assert found.reason.startswith("0 of ") and "found multiply" in found.reason
