@@ -128,9 +128,10 @@ def refuse_foreign(mod: Any, who: str) -> None:
     if isinstance(mod, ForeignModule):
         raise ForeignModuleError(
             f"{who} takes modules of Relay, found one of {mod.language}, which trace, lint, fix, "
-            f"diff, explain, coverage, validate and byoc_lab.{mod.language}.build take; read it "
-            f"into Relay with "
-            f"mod, params = byoc_lab.importers.{mod.language}.from_{mod.language}(mod)"
+            f"diff, explain, explain_patterns, coverage, validate, bisect and "
+            f"byoc_lab.{mod.language}.build take; read it into Relay with mod, params = "
+            f"byoc_lab.importers.{mod.language}.from_{mod.language}(mod), and give {who} that "
+            f"module"
         )
 
 

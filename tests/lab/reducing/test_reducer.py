@@ -440,11 +440,14 @@ def test_back_end_that_another_process_lacks_is_refused() -> None:
 
 def test_relax_module_is_refused_with_the_conversion_to_relay() -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
+    from byoc_lab.importers.relax import from_relax
     from tests.relax.tracing.networks import relu_module
 
     with pytest.raises(ForeignModuleError, match="from_relax") as caught:
         byoc_lab.reduce(relu_module(), lambda mod: True)
     assert "\n" not in str(caught.value)
+    mod, _ = from_relax(relu_module())
+    assert "nn.relu" in str(byoc_lab.reduce(mod, lambda mod: "nn.relu" in str(mod)).module)
     with pytest.raises(
         ArgumentError, match=r"build expects an IRModule, found .*from_relax"
     ) as raised:
