@@ -32,6 +32,8 @@ from byoc_lab.relay.typing.infer import infer_module
 T = TypeVar("T")
 SMALLEST_REGIONS = (2, 3, 5, 10)
 """Operators that a region must have at least, in the runs with another minimum."""
+FOLDS_SCALES = max(p.opt_level for p in FoldScaleAxis().passes)
+"""The level at which FoldScaleAxis runs its members."""
 
 
 @dataclass(frozen=True)
@@ -304,10 +306,10 @@ def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
     names = [_name(p) for p in setup.passes]
     simplify = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), FoldConstant()]
     if "SimplifyInference" not in names:
-        yield (
-            "SimplifyInference, FoldConstant and FoldScaleAxis before it",
-            setup.with_pass(0, *simplify),
-        )
+        what = "SimplifyInference, FoldConstant and FoldScaleAxis before it"
+        if setup.context_at(0).opt_level < FOLDS_SCALES:
+            what += f", under PassContext(opt_level={FOLDS_SCALES})"
+        yield what, setup.at_level(FOLDS_SCALES).with_pass(0, *simplify)
     for what, passes in pass_orders(setup.passes, names, ("InferType", PartitionGraph.__name__)):
         yield what, replace(setup, passes=tuple(passes))
 

@@ -144,6 +144,21 @@ def test_missing_passes_are_suggested() -> None:
     assert what == ["SimplifyInference, FoldConstant and FoldScaleAxis before it"]
 
 
+def test_scales_are_folded_at_the_level_that_folds_them() -> None:
+    stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
+    data = relay.var("x", shape=(1, 8, 4, 4))
+    weight = relay.const(np.ones((8, 8, 1, 1), np.float32))
+    mod = IRModule.from_expr(nn.relu(nn.batch_norm(nn.conv2d(data, weight), *stats)[0]))
+    folded = is_op("add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard())
+    passes = [
+        MergeComposite([("dnnl.folded", folded)]), AnnotateTarget("dnnl"), PartitionGraph(),
+    ]  # fmt: skip
+    (best, *_) = one(mod, "dnnl", passes).changes
+    before = "SimplifyInference, FoldConstant and FoldScaleAxis before it"
+    assert best.what == f"{before}, under PassContext(opt_level=3)"
+    assert best.totals is not None and best.totals.offloaded == 3
+
+
 def test_suggested_change_gives_the_stated_totals() -> None:
     found = one(chain(), "dnnl")
     (small,) = [c for c in found.changes if c.what == "regions of at least 3 operators"]

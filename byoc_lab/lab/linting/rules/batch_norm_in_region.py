@@ -95,7 +95,8 @@ class BatchNormInRegion(LintRule):
         yield self.finding(
             f"{called(norms[0])} {when} inside {where} when SimplifyInference runs, which "
             f"decomposes it there{others}",
-            "run SimplifyInference, FoldConstant and FoldScaleAxis before AnnotateTarget",
+            "run SimplifyInference, FoldConstant and FoldScaleAxis before AnnotateTarget, under "
+            "PassContext(opt_level=3)",
             norms[0],
             subject,
             others=norms[1:],

@@ -150,7 +150,8 @@ class BlockedMatch(LintRule):
             yield self._blocked(
                 f"{called(norms[0])} stands where patterns ask for the operators that it is made "
                 f"of: if it were simplified and folded there would be {_counted(gained)} more",
-                "run SimplifyInference, FoldConstant and FoldScaleAxis before MergeComposite",
+                "run SimplifyInference, FoldConstant and FoldScaleAxis before MergeComposite, "
+                "under PassContext(opt_level=3)",
                 norms,
                 home,
             )

@@ -74,7 +74,8 @@ class DecomposedInRegion(LintRule):
             where = f"region {subject.number(regions[0])} of {regions[0].target}"
         yield self.finding(
             f"{count} decomposed inside {where}: SimplifyInference ran after the annotation",
-            "run SimplifyInference, FoldConstant and FoldScaleAxis before the annotation",
+            "run SimplifyInference, FoldConstant and FoldScaleAxis before the annotation, under "
+            "PassContext(opt_level=3)",
             norms[0].deviation,
             subject,
             covers=nodes,
