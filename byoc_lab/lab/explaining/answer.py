@@ -1,4 +1,4 @@
-"""`Answer`: where one call of a module, in any language, is computed and why."""
+"""`Answer`: tells where one call of a module, in any language, is computed, and why."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from byoc_lab.printing import printable
 
 CAUSES = {
     "no-pattern": "the back end supports neither the operator nor a pattern with it",
-    "no-operand": "the back end supports it, and it has no operands at which a region can begin",
-    "sub-pattern": "a pattern fits in part; something else stands in one place",
-    "check": "a pattern matches, and its check refuses the match",
+    "no-operand": "the back end supports it, but it has no operands at which a region can begin",
+    "sub-pattern": "a pattern matches in part; one operand or user differs",
+    "check": "a pattern matches, but its check refuses the match",
     "predicate": "the back end's predicate refuses the call",
-    "order": "an earlier entry, match or target took it or a part of its match",
+    "order": "an earlier entry, match or target contains it or a part of its match",
     "outside-user": "a value inside the match is also used outside of it",
-    "let": "a let stands inside the match, and no match crosses a let",
-    "unbound-constant": "a pattern wants a constant where the module has a parameter",
-    "needs-pass": "a pass that the pipeline lacks, or runs in another place, offloads it",
+    "let": "there is a let inside the match, and no match crosses a let",
+    "unbound-constant": "a pattern needs a constant, but the module has a parameter",
+    "needs-pass": "a pass that the pipeline lacks, or runs at a different position, offloads it",
     "unused": "a let binds it, and the result of its function does not depend on it",
     "merge": "its region was not merged with a neighbour; a later pass gave it back to the host",
     "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",
-    "malformed": "it is annotated, and a pass refuses the regions of the module",
-    "name": "the name of its composite, or of the target, is not the one that was asked for",
+    "malformed": "it is annotated, but a pass refuses the regions of the module",
+    "name": "the name of its composite, or of the target, is not the requested one",
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
-    "other-function": "the partitioning takes the operators of main alone",
-    "unknown": "a pattern of the back end matches the call, and its passes left it",
+    "other-function": "the partitioning only covers the operators of main",
+    "unknown": "a pattern of the back end matches the call, but its passes did not offload it",
 }
-"""Why a call is not offloaded, in a word and in a sentence; `other-function` is of Relax alone."""
+"""Causes for calls that are not offloaded, as a word and as a sentence; `other-function` occurs
+only in Relax."""
 WITHOUT_LETS = "no match crosses a let; and without lets (ToGraphNormalForm),"
-"""The words before the reason that also holds in graph form."""
+"""The text before a reason that also holds in graph form."""
 
 
 class Answer(ABC):
     """Why one call is offloaded, or why not.
 
-    call: a node of the module. name: the operator that is called. place: where the call is in the
-    text that the module was read from; "" if there is none. Each language says what it found
-    (`home`, `diagnosis`, `change`); texts and JSON are written here.
+    call: a node of the module. name: the called operator. place: the source location of the call in
+    the text from which the module was read; "" if there is none. Each language computes `home`,
+    `diagnosis` and `change`; this class writes texts and JSON.
     """
 
     def __init__(self, call: Any, name: str, place: str = ""):
         self.call, self.name, self.place = call, name, place
-        self.warnings: Mapping[str, str] = {}  # of the cards of regions, by symbol
+        self.warnings: Mapping[str, str] = {}  # from the cards of regions, by symbol
 
     @property
     @abstractmethod
@@ -62,31 +63,31 @@ class Answer(ABC):
     @property
     @abstractmethod
     def flops(self) -> int | None:
-        """Floating-point operations; None where they are not known."""
+        """Floating-point operations; None if they are not known."""
 
     @property
     @abstractmethod
     def home(self) -> Home | None:
-        """The region that computes the call; None if none does."""
+        """The region that computes the call; None if there is none."""
 
     @property
     @abstractmethod
     def diagnosis(self) -> Diagnosis | None:
-        """The reason that it is on the host, found once; None if it is not there."""
+        """The reason why the call is on the host, computed once; None if it is not on the host."""
 
     @property
     @abstractmethod
     def change(self) -> Any:
-        """The smallest change with which this call is offloaded, which was tried. None if it is
-        offloaded, or if none of the changes that were tried offloads it."""
+        """The smallest tried change with which this call is offloaded. None if it is already
+        offloaded, or if no tried change offloads it."""
 
     def shared_change(self, group: Sequence[Any]) -> Any:
-        """The change for a group of calls on the host with one reason, of which this is the
-        first."""
+        """The change for a group of calls that are on the host for one reason; this call is the
+        first of the group."""
         return next(filter(None, (e.change for e in group)), None)
 
     def offloaded_by(self, change: Any) -> bool:
-        """Whether a change, of this call or of another one, offloads the call."""
+        """Whether a change, found for this call or for another one, offloads this call."""
         return bool(change == self.change)
 
     @staticmethod
@@ -97,13 +98,13 @@ class Answer(ABC):
 
     @property
     def status(self) -> str:
-        """ "offloaded" (a region computes it), "host" (none does), or "removed": nothing of it is
-        left to compute."""
+        """ "offloaded" (a region computes it), "host" (no region computes it), or "removed"
+        (nothing of it is left to compute)."""
         return "host" if self.home is None else "offloaded"
 
     @property
     def offloaded(self) -> bool:
-        """Whether regions compute everything that the call was rewritten into."""
+        """Whether regions compute all calls into which the call was rewritten."""
         return self.status == "offloaded"
 
     @property
@@ -118,7 +119,7 @@ class Answer(ABC):
 
     @property
     def pattern(self) -> str | None:
-        """The name of the pattern that it was matched by; None if it is supported by itself."""
+        """The name of the pattern that matched it; None if the operator itself is supported."""
         return self.home.composite if self.home else None
 
     @property
@@ -128,7 +129,7 @@ class Answer(ABC):
 
     @property
     def reason(self) -> str:
-        """The answer in a sentence."""
+        """The answer in one sentence."""
         if self.diagnosis is not None:
             return self.diagnosis.reason
         said = self.warnings.get(self.region or "", "")
@@ -136,27 +137,28 @@ class Answer(ABC):
 
     @property
     def why_offloaded(self) -> str:
-        """The region, and the pattern that matched, in words."""
+        """The region and the matching pattern, in words."""
         return f"in @{self.region}" + (f" as part of {self.pattern}" if self.pattern else "")
 
     @property
     def nearest(self) -> Nearest | None:
-        """The pattern that came nearest to a match with the call, and how far it got."""
+        """The pattern that came nearest to a match with the call, and the size of the partial
+        match."""
         return self.diagnosis.nearest if self.diagnosis else None
 
     @property
     def expected(self) -> str:
-        """The text of the decisive mismatch's requirement; "" if there is none."""
+        """The requirement at the decisive mismatch, as text; "" if there is none."""
         return self.diagnosis.expected if self.diagnosis else ""
 
     @property
     def found(self) -> str:
-        """The text of the value found at the decisive mismatch; "" if there is none."""
+        """The value found at the decisive mismatch, as text; "" if there is none."""
         return self.diagnosis.found if self.diagnosis else ""
 
     @property
     def path_in_words(self) -> list[str]:
-        """The calls that keep its region apart from another one."""
+        """The calls on the path that keeps its region separate from another region."""
         return []
 
     @property
@@ -166,18 +168,18 @@ class Answer(ABC):
 
     @property
     def elsewhere(self) -> str:
-        """Where it is computed if it is not offloaded to the target: "on the host", or "by" another
-        back end."""
+        """The place of computation if it is not offloaded to the target: "on the host", or "by"
+        another back end."""
         return "on the host"
 
     @property
     def where(self) -> str:
-        """ "not offloaded", or "also on the host" if a region computes it too."""
+        """ "not offloaded", or "also on the host" if a region computes it, too."""
         return "also on the host" if self.cause == "computed-twice" else "not offloaded"
 
     @property
     def about(self) -> list[str]:
-        """The lines between the first one and the change: reason, nearest pattern and path."""
+        """The lines between the first line and the change: reason, nearest pattern and path."""
         lines = [f"  reason    {self.reason}"]
         if self.nearest and self.nearest.matched > 1:
             lines.append(f"  nearest   {self.nearest}")
@@ -201,7 +203,7 @@ class Answer(ABC):
 
     @property
     def row(self) -> dict[str, Any]:
-        """The explanation as plain data but for the change, so that nothing is tried for it."""
+        """The explanation as plain data without the change, so that no change is tried."""
         return {
             "call": self.name,
             "number": self.number,
@@ -218,5 +220,5 @@ class Answer(ABC):
         }
 
     def as_dict(self, change: bool = True) -> dict[str, Any]:
-        """The explanation as plain data, for JSON; without `change` as in `row`."""
+        """The explanation as plain data, for JSON; without `change`, as `row`."""
         return {**self.row, "change": self.change and str(self.change)} if change else self.row

@@ -1,13 +1,13 @@
-"""The entries of a pattern table held against the surroundings of a call.
+"""Tries the entries of a pattern table around a call.
 
-A pattern that has the operator of a call may have it anywhere: the match that comes nearest may end
-at the call or at one of its users. So each entry is tried at the call and at what uses its value,
-over as many levels of users as the pattern is deep, and the best partial match counts. If none of
-these has the call inside, each part of the pattern that calls the operator is laid on the call, and
-the walk climbs from there, part by part and user by user, to the first mismatch (`_climb`).
+A pattern may contain the operator of a call anywhere, so the nearest match may end at the call or
+at one of its users. Each entry is tried at the call and at its users, over as many levels as the
+pattern is deep, and the best partial match counts. If none of these contains the call, each part of
+the pattern that calls the operator is matched at the call, and the walk proceeds from there, part
+by part and user by user, to the first mismatch (`_climb`).
 
-At most MAX_ROOTS ends are tried for a call and an entry; what the walks find is kept in the
-`NearMatcher` of the entry, which all calls share.
+At most MAX_ROOTS roots are tried for a call and an entry; results are cached in the `NearMatcher`
+of the entry, which all calls share.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from byoc_lab.relay.patterns.patterns import (
 )
 
 MAX_ROOTS = 64
-"""Ends of a match that are tried for one call and pattern."""
+"""Maximum number of match roots that are tried for one call and pattern."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """An entry of the pattern table held against the surroundings of a call.
+    """An entry of the pattern table, tried around a call.
 
-    position: of the entry in the table. root: where its pattern was laid on.
+    position: the position of the entry in the table. root: the node at which its pattern was tried.
     """
 
     position: int
@@ -61,7 +61,7 @@ class Attempt:
 
 
 def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
-    """The entries of the table with the operator of a call, each at its best partial match."""
+    """The entries of the table with the operator of a call, each with its best partial match."""
     graph = inquiry.graph_of(subject)
     if graph is None or not isinstance(subject.op, Op):
         return
@@ -84,7 +84,7 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
 
 
 def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts that come nearest, which all stop at one place."""
+    """The attempts that come nearest and all stop at the same node."""
 
     ranks = [(subject in a.fit.covered, a.fit.rank) for a in attempts]
     best = max(ranks)
@@ -94,7 +94,7 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
 
 
 def _concerns(fit: PartialMatch, subject: Call, graph: IndexedGraph) -> bool:
-    """Whether a partial match concerns a call: the call is matched, or is the mismatch."""
+    """Whether a partial match concerns a call: the call is matched, or it is the mismatch."""
     if subject in fit.covered:
         return True
     stops = (s.found for s in fit.stops)
@@ -102,22 +102,22 @@ def _concerns(fit: PartialMatch, subject: Call, graph: IndexedGraph) -> bool:
 
 
 def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> PartialMatch | None:
-    """The best match of the call with an inner part of a pattern, if the surroundings of the call
-    do not fit."""
+    """The best match of the call with an inner part of a pattern, if the pattern does not match
+    around the call."""
     fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
     if len(fits) == 1:
         return fits[0]
     levels = near.levels
 
     def key(fit: PartialMatch) -> tuple[tuple[bool, float, int], int]:
-        """Of those that come as near, the one with the fewest operators still to come."""
+        """Among equally near matches, prefers the one with the fewest operators still to match."""
         return fit.rank, -min((levels.get(s.pattern, 0) for s in fit.stops), default=0)
 
     return max(fits, key=key, default=None)
 
 
 def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> PartialMatch:
-    """Match a part of a pattern at a node, then the parts around it at the users of the node, up to
+    """Match a part of a pattern at a node, then the enclosing parts at the users of the node, up to
     the first mismatch."""
     fit = near.part(part, node)
     for _ in range(MAX_DEPTH):
@@ -136,7 +136,7 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
             return step
         part, node = step
         fit = near.part(part, node)
-    if not fit.stops:  # each part fits, so that the whole decides
+    if not fit.stops:  # each part matches, so the whole pattern decides
         return near.fit(node)
     return replace(fit, total=near.size)
 
@@ -148,10 +148,10 @@ def _to_user(
     fit: PartialMatch,
     graph: IndexedGraph,
 ) -> PartialMatch | tuple[DFPattern, Expr]:
-    """The pattern and the user of a node that match; else the partial match with the mismatch. If
-    a user is what a pattern expects but for its operands, among which the node is in another place,
-    these decide: one that does not match, or none, if the node is where the pattern has no
-    operator."""
+    """The pattern and the user of a node that match; else the partial match with the mismatch. If a
+    user fits the pattern except for its operands, because the node is at a different operand
+    position, the operands decide: the mismatch is the operand that does not match, or none if the
+    pattern has no operator at that position."""
     users = _users(node, graph)
     tried = [(near.part(p, u), p, u) for p in using for u in users]
     fitting = [t for t in tried if node in t[0].covered]
@@ -176,7 +176,7 @@ def _over_path(
     fit: PartialMatch,
     graph: IndexedGraph,
 ) -> PartialMatch | tuple[DFPattern, Expr]:
-    """The end of a dominator's path that begins at a node; else the partial match with the
+    """The end of a dominator's path that starts at a node; else the partial match with the
     mismatch."""
     for _ in range(MAX_DEPTH):
         users = _users(node, graph)
@@ -197,15 +197,15 @@ def _over_path(
 def _patterns_using(
     near: NearMatcher, part: DFPattern, node: Expr
 ) -> tuple[list[DFPattern], DFPattern | None]:
-    """The patterns of calls, tuples and fields with a given part as operand; or, alone, the
-    dominator with the part as its parent or path. Also a condition around the part that does not
-    hold for `node`, which the part matches."""
+    """The patterns of calls, tuples and fields with a given part as operand; or only the dominator
+    with the part as its parent or path. Includes a condition around the part that does not hold for
+    `node`, which the part itself matches."""
     same = {part}
     unmet = None
     found: list[DFPattern] = []
     todo = list(near.parents.get(part, ()))
     while todo:
-        position = heappop(todo)  # operands come first
+        position = heappop(todo)  # operands precede users
         if todo and todo[0] == position:
             continue
         p = near.parts[position]
@@ -218,14 +218,14 @@ def _patterns_using(
         else:  # a condition that holds, an alternative, or the dominator of its child
             same.add(p)
             for above in near.parents.get(p, ()):
-                if above > position:  # else a pattern in itself
+                if above > position:  # otherwise it is a pattern with the part as operand
                     heappush(todo, above)
     return found, unmet
 
 
 def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:
-    """The users of a node, functions that return it last. A let whose body is the node counts as
-    the node: its users are included instead."""
+    """The users of a node, with functions that return it last. If the node is the body of a let,
+    the let counts as the node, and its users are included instead."""
     found: dict[Expr, None] = {}
     todo = [node]
     while todo:
@@ -239,7 +239,7 @@ def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:
 
 
 def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
-    """A node and those that use its value, over so many levels."""
+    """A node and its users, up to this number of levels."""
     found: dict[Expr, None] = {node: None}
     level = [node]
     for _ in range(levels):

@@ -1,4 +1,4 @@
-"""`explain`: for each call of a module, the region that computes it, or why none does."""
+"""`explain`: tells for each call of a module which region computes it, or why no region does."""
 
 from __future__ import annotations
 
@@ -33,25 +33,26 @@ def explain(
 ) -> Explanations[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
-    mod: a module or function before partitioning. target: the name of a registered back end, or,
-        with a pipeline, any that its AnnotateTarget has.
-    call: explain this call alone, a node of `mod` or its name in the text of `mod` ("%12"), or the
-        calls of the operator of this name. Calls in regions of other back ends are left out.
-    pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
-        at the level at which they run by themselves: that of the active PassContext; without one,
-        that of a pipeline given by name (3 for back ends), or 2 as for any Sequential.
-    cards: `exe.cards()` of an executable of the partitioned module; with them the reason of an
-        offloaded call says whether its region runs oneDNN's plain loops on this machine.
+    mod: a module or function before partitioning. target: the name of a registered back end or,
+    with a pipeline, any target of its AnnotateTarget. call: explain only this call, given as a node
+    of `mod` or by its name in the text of `mod` ("%12"), or the calls of the operator with this
+    name. Calls in regions of other back ends are left out. pipeline: the partitioning passes, as
+    for `trace`; by default the pipeline of the back end. They run at their usual level: that of the
+    active PassContext; without one, the level of a pipeline given by name (3 for back ends), or 2
+    as for any Sequential. cards: `exe.cards()` of an executable of the partitioned module; with
+    them the reason of an offloaded call says whether its region runs oneDNN's reference loops on
+    this machine.
 
-    An `Explanation` has the region and the pattern of an offloaded call; of any other the cause,
-    the nearest pattern, what it expected and found there, and the smallest change with which the
-    call is offloaded. Every change was run; causes and changes are computed when asked for.
+    For an offloaded call, an `Explanation` has the region and the pattern. For any other call it
+    has the cause, the nearest pattern with the expected and found expressions, and the smallest
+    change with which the call is offloaded. Every proposed change was run; causes and changes are
+    computed on demand.
 
-    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls.
+    For a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls.
 
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
-    no module, `target` no name, `call` in a region of another, or `cards` are none,
-    UnknownNodeError if `call` is not in `mod`, and what a pass of the pipeline raises.
+    not a module, `target` not a name, `call` in a region of another back end, or `cards` not cards,
+    UnknownNodeError if `call` is not in `mod`, and the errors of the passes.
     """
     found = language_of(mod, "explain").explain(target, call, pipeline).with_cards(cards)
     return found if call is None else found.of(call)
@@ -63,8 +64,8 @@ def explain_relay(
     call: Call | str | None,
     pipeline: Pipeline | None,
 ) -> Explanations[Explanation]:
-    """`explain` of a module of Relay, for all its calls. Raises ArgumentError for a `call` in a
-    region of another back end."""
+    """Explains all calls of a Relay module. Raises ArgumentError for a `call` in a region of
+    another back end."""
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
@@ -81,7 +82,7 @@ def explain_relay(
     typed, types = typed_calls(mod)
     named = [c for c in types if c is call]
     if isinstance(call, str) and not call.startswith("%"):
-        operator = Op.get(call)  # which names the one that was meant
+        operator = Op.get(call)  # this names the requested call
         named = [c for c in types if c.op is operator]
     there = _elsewhere(mod, target)
     if named and all(c in there for c in named):
@@ -93,7 +94,7 @@ def explain_relay(
     given = {t: c for c, t in types.items()}
     outcome = setup.run(target)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
-        raise outcome.trace.error  # not because of regions
+        raise outcome.trace.error  # these are not on the host because of regions
     return explained(setup, outcome, given, there)
 
 
@@ -103,8 +104,8 @@ def explained(
     given: Mapping[Call, Call],
     left_out: Collection[Call] = (),
 ) -> Explanations[Explanation]:
-    """The explanations of the calls of a run. given: as `Inquiry` takes it. left_out: the calls
-    that are not explained."""
+    """The explanations of the calls of a run. given: as for `Inquiry`. left_out: the calls that are
+    not explained."""
     inquiry = Inquiry(setup, outcome, given)
     workbench = Workbench(inquiry)
     pairs = Pairs(workbench)
@@ -117,9 +118,9 @@ def explained(
 
 
 def _elsewhere(mod: IRModule, target: str) -> dict[Call, str]:
-    """The calls in regions that a module has already for back ends other than `target`, and the
-    calls of these regions; with the back end of each. The passes offload what is in a local
-    function for "default", which is the host."""
+    """The calls inside existing regions of back ends other than `target`, and the calls of these
+    regions, each with its back end. Calls in local functions for "default", the host, are not
+    included: the passes may offload them."""
     found: dict[Call, str] = {}
     external = {gv.name_hint: f for gv, f in mod.functions.items() if "Compiler" in f.attrs}
 

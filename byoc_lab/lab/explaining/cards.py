@@ -1,4 +1,4 @@
-"""What the cards of an executable say of the regions of a back end."""
+"""Warnings from the cards of an executable about the regions of a back end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.errors import ArgumentError
 
 @runtime_checkable
 class Card(Protocol):
-    """Symbol, back end and warning ("" for none) of a region's card."""
+    """The symbol, back end and warning ("" for none) of a region's card."""
 
     @property
     def symbol(self) -> str: ...
@@ -23,7 +23,7 @@ class Card(Protocol):
 
 
 def warnings_of(cards: Sequence[Card] | Any, target: str, who: str) -> dict[str, str]:
-    """The warnings of the regions of a back end, by symbol. Raises ArgumentError for other things
+    """The warnings of the regions of a back end, by symbol. Raises ArgumentError for anything other
     than cards."""
     if not isinstance(cards, Sequence) or not all(isinstance(card, Card) for card in cards):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Why a call is not offloaded: the question put to patterns, predicates and regions in turn."""
+"""Finds why a call is not offloaded, by examining patterns, predicates and regions in turn."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from byoc_lab.relay.patterns.near_miss import bound_value
 from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
 
 OF_PATTERNS = ("no-pattern", "sub-pattern", "unbound-constant")
-"""Causes of a call that patterns and predicates have no place for."""
+"""Causes of calls that no pattern or predicate covers."""
 MAX_NODES = 100
-"""Nodes of what a call was decomposed into that are looked at."""
+"""Maximum number of examined nodes of a decomposed call."""
 
 
 def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
@@ -41,7 +41,7 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     computed = found.cause in OF_PATTERNS and inquiry.is_computed_constant(subject)
     if not (merged or computed):
         return found
-    if merged:  # AnnotateTarget does not ask the predicate about what is in a composite
+    if merged:  # AnnotateTarget does not ask the predicate about calls inside composites
         found = replace(found, expected="an operand that is not a constant", found="constants")
     said = inquiry.called(subject)
     if not inquiry.was_computed_constant(call):
@@ -63,9 +63,9 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
 
 
 def computed_from_parameters(inquiry: Inquiry, call: Call) -> Diagnosis | None:
-    """The diagnosis of a decomposed call with a remaining operator that computes with weights
-    alone, where these are parameters; None for any other call. It is the cause if the call is
-    offloaded once they are bound."""
+    """The diagnosis of a decomposed call with a remaining operator whose operands are all weights,
+    if these are parameters; None for any other call. It is the cause if binding the weights
+    offloads the call."""
     found = (_of_parameters(inquiry, call, s) for s in inquiry.subjects(call))
     return next(filter(None, found), None)
 
@@ -95,7 +95,7 @@ def _of_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | N
 
 
 def _malformed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """It is annotated, and a pass refuses the regions of the function."""
+    """The call is annotated, but a pass refuses the regions of the function."""
     stage, error = inquiry.failed, inquiry.outcome.trace.error
     if stage is None or not inquiry.is_annotated(subject):
         return None
@@ -105,7 +105,7 @@ def _malformed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """It was in a region of the target, and a later pass took it out."""
+    """The call was in a region of the target, but a later pass took it out."""
     home = inquiry.partitioned_home(subject)
     if home is None or home.compiler != inquiry.target:
         return None
@@ -124,7 +124,8 @@ def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _by_chance(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """A check or predicate that decides about it answers otherwise when it is asked again."""
+    """A check or predicate that decides about the call answers differently when it is asked
+    again."""
     found = ("one answer, each time that it is asked", "different answers")
     for attempt in attempts_with(inquiry, subject) if inquiry.outcome.changing else ():
         whole = not attempt.fit.stops and subject in attempt.fit.covered
@@ -138,7 +139,7 @@ def _by_chance(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """Another target took what this one would take, too."""
+    """A different target took the call, which this target would also take."""
     home, target, targets = (
         inquiry.partitioned_home(subject), inquiry.target, inquiry.annotated_targets,
     )  # fmt: skip
@@ -169,11 +170,12 @@ def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | Non
 
 
 def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """A pattern matched, and AnnotateTarget does not know whose the composite is."""
+    """A pattern matched, but AnnotateTarget cannot assign the composite to a target."""
     target, targets = inquiry.target, inquiry.annotated_targets
     if inquiry.annotate_target is None:
         return None
-    composite = next(reversed(inquiry.composites(subject)), None)  # which AnnotateTarget sees
+    # only these are visible to AnnotateTarget
+    composite = next(reversed(inquiry.composites(subject)), None)
     if (
         composite is not None
         and not inquiry.is_in_constant_composite(subject)
@@ -278,7 +280,7 @@ def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
 
 
 def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
-    """The pass that replaced a call, in words; empty if it is there."""
+    """The pass that replaced a call, in words; empty if the call was not replaced."""
     if subject.op is call.op:
         return ""
     name, wanted = inquiry.pass_that_replaced(call), ""
@@ -292,8 +294,9 @@ def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
 
 
 def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:
-    """Whether the refusal of a call alone counts, and not that of a match by its check. As in
-    `Backend.why_not`, it does if the match ends with the call and both have one reason."""
+    """Whether the refusal of the single call counts rather than the check's refusal of its match.
+    As in `Backend.why_not`, it counts if the match ends with the call and both have the same
+    reason."""
     assert check.attempt is not None
     ends_here = check.attempt.root is subject
     return check.cause == "check" and (ends_here or refused.reason in check.reason)
@@ -349,8 +352,8 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
 
 
 def _leaves(node: Expr) -> set[Expr] | None:
-    """The variables and constants that a call computes with; None for a large graph, or one with
-    other nodes than calls of operators."""
+    """The variables and constants from which a call is computed; None for a large graph, or one
+    with nodes other than operator calls."""
     leaves: set[Expr] = set()
     seen: set[Expr] = {node}
     todo = [node]
@@ -368,7 +371,7 @@ def _leaves(node: Expr) -> set[Expr] | None:
 
 
 def wants_constant(pattern: DFPattern) -> bool:
-    """Whether a pattern matches constants alone."""
+    """Whether a pattern matches only constants."""
     return any(
         isinstance(p, ConstantPattern)
         or (isinstance(p, ExprPattern) and isinstance(p.expr, Constant))

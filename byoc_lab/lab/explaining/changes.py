@@ -57,22 +57,22 @@ OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
     "unused",
 )  # fmt: skip
-"""Causes that stay the cause if a further pass would help as well."""
+"""Causes that remain the cause even if a further pass would help."""
 NAMED = 5
-"""Parameters that a change names."""
+"""Maximum number of parameters that a change names."""
 
 
 class Changes:
-    """The changes of a setup that may offload calls of an inquiry. Those with the same key are the
-    same for several calls."""
+    """The changes of a setup that may offload calls of an inquiry. Changes with equal keys are
+    shared by several calls."""
 
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
         self._made: dict[str, Pass] = {FOLD_QNN: FoldConstant(fold_qnn=True)}
 
     def of(self, found: Diagnosis, call: Call, all_weights: bool = True) -> Iterator[Trial]:
-        """The candidate changes for the diagnosis of a call, the smallest first. all_weights: with
-        those that bind all weights."""
+        """The candidate changes for the diagnosis of a call, the smallest first. all_weights:
+        whether to include changes that bind all weights."""
         yield from of_context(self.inquiry.setup)
         yield from of_partitioning(self.inquiry)
         if found.cause not in OWN_CAUSES:
@@ -89,7 +89,7 @@ class Changes:
         has_form = found.cause in ("check", "predicate", "sub-pattern")
         forms = list(self._other_form()) if has_form else []
         if found.stop is not None and isinstance(found.stop.pattern, Conditions):
-            # The code generator may need what the pattern asks for.
+            # The code generator may need the operator that the pattern requires.
             yield from (t for t in forms if t.keeps_numbers)
             forms = [t for t in forms if not t.keeps_numbers]
         if found.cause in of_cause:
@@ -142,7 +142,7 @@ class Changes:
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:
-        """The passes that simplify and fold operators of the module, and that the pipeline
+        """The simplifying and folding passes for operators of the module that the pipeline
         lacks."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
         operators = {c.op_name for c in self._order}
@@ -154,7 +154,7 @@ class Changes:
         return (*names, *FOLDING) if names else ()
 
     def prepared(self) -> Iterator[Trial]:
-        """With all weights bound, and with the passes that simplify and fold."""
+        """Bind all weights, and run the simplifying and folding passes."""
         for trial in self.with_bound(self.inquiry.weights, "all weights"):
             yield trial
             names = self._preparing
@@ -168,8 +168,8 @@ class Changes:
                 )
 
     def _with_passes(self, *names: str, at: int | None = None) -> Trial:
-        """With passes before the one at a position: by default the one that looks for operators to
-        offload."""
+        """Insert passes before the pass at a position: by default the pass that looks for operators
+        to offload."""
         setup = self.inquiry.setup
         position = self._position() if at is None else at
         listed = " and ".join(dict.fromkeys(names))
@@ -185,7 +185,7 @@ class Changes:
         )  # fmt: skip
 
     def _moved(self, place: int, new: int) -> Trial:
-        """With the pass at `place` right before the one at `new`."""
+        """Move the pass at `place` directly before the pass at `new`."""
         passes = self.inquiry.setup.passes
         moved, later = passes[place], place < new
         there = passes[new - 1 if later else new]
@@ -199,7 +199,7 @@ class Changes:
         )  # fmt: skip
 
     def _other_form(self) -> Iterator[Trial]:
-        """With the convolutions in the other layout, and in float16."""
+        """Convert the convolutions to the other layout, or to float16."""
         for text, recipe, keeps in self._other_forms:
             for more in ((), ("FoldConstant",)):
                 new = (recipe, *map(self._pass, more))
@@ -210,8 +210,8 @@ class Changes:
     def _with_new(
         self, setup: Setup, new: Iterable[Pass], at: int | None = None
     ) -> tuple[Setup, str]:
-        """With further passes before the one that looks for operators to offload, at a level that
-        does not skip them; and where they run, in words."""
+        """Insert further passes before the pass that looks for operators to offload, at a level
+        that does not skip them; also returns their position in words."""
         passes = tuple(new)
         position = self._position() if at is None else at
         setup, at_level = self._running(setup, passes, position)
@@ -219,8 +219,8 @@ class Changes:
         return setup.with_pass(position, *passes), where
 
     def _running(self, setup: Setup, passes: Iterable[Pass], position: int) -> tuple[Setup, str]:
-        """At a level that does not skip new passes at a position; and that level, in words, if it
-        is another one."""
+        """A level that does not skip new passes at a position; and the level in words, if it
+        differs."""
         context = setup.context_at(position)
         every = [q for p in passes for q in (p, *leaves([p]))]
         level = max((context.needed_level(q.info) or 0 for q in every), default=0)
@@ -241,7 +241,7 @@ class Changes:
 
     def _names(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         target = self.inquiry.target
-        if found.other:  # a composite
+        if found.other:  # for a composite
             last = found.other.rpartition(".")[2]
             new = f"{target}.{last}"
             table = [(new, p, c) if n == found.other else (n, p, c) for n, p, c in self._table]
@@ -261,7 +261,7 @@ class Changes:
         )  # fmt: skip
 
     def _orders(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        if found.attempt is None:  # another target takes it
+        if found.attempt is None:  # for a different target
             others = [t for t in self.inquiry.annotated_targets if t != self.inquiry.target]
             yield from self._targets([self.inquiry.target, *others])
             yield from annotated_first(self.inquiry)
@@ -301,7 +301,7 @@ class Changes:
         yield self.graph_form()
 
     def graph_form(self) -> Trial:
-        """With the module in graph form, which has no lets."""
+        """Convert the module to graph form, which has no lets."""
         return self._with_passes("ToGraphNormalForm")
 
     def _computed_twice(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
@@ -371,7 +371,7 @@ class Changes:
             yield self._with_table(f"in the pattern {name}, {what}", table, key)
 
     def _other_call(self, found: Diagnosis, call: Call, attributes: bool = True) -> Iterator[Trial]:
-        """The call itself, or one that it is matched with, written in another way."""
+        """The call itself, or a call that it is matched with, written in a different form."""
         mod = self.inquiry.setup.mod
         inside = found.attempt.fit.covered if found.attempt else frozenset()
         near = [c for n in inside if (c := self._origin(n)) is not None]
@@ -406,7 +406,7 @@ class Changes:
     # Building blocks -----------------------------------------------------------------------------
 
     def _pass(self, name: str) -> Pass:
-        """The pass of a name: one object in all trials, so that its results are shared."""
+        """The pass with a name: one object in all trials, so that its results are shared."""
         if name not in self._made:
             self._made[name] = make_pass(name)
         return self._made[name]
@@ -422,7 +422,7 @@ class Changes:
         return Trial(what, setup, key or ("table", what))
 
     def _edited(self, what: str, edited: Edited, key: object = None, keeps: bool = True) -> Trial:
-        """A trial on a changed module, whose calls are typed anew."""
+        """A trial on a changed module, whose calls are typed again."""
         mod, images = edited
         try:
             typed, types = typed_calls(mod)
@@ -437,5 +437,5 @@ class Changes:
         return self.inquiry.positions
 
     def _origin(self, node: Expr | None) -> Call | None:
-        """The call of the input that a node, as patterns see it, originates from."""
+        """The call of the input from which a node, as patterns see it, originates."""
         return self.inquiry.origin(node) if isinstance(node, Call) else None

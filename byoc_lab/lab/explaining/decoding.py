@@ -1,5 +1,4 @@
-"""`decode`: the meaning of an error message of TVM or of byoc_lab, and the location of its
-cause."""
+"""`decode`: explains an error message of TVM or byoc_lab, and locates its cause."""
 
 from __future__ import annotations
 
@@ -23,21 +22,21 @@ from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 
 BEFORE, AFTER = 400, 200_000
-"""Characters around a fixed part of a message that are looked at."""
+"""Number of examined characters around a fixed part of a message."""
 LONGEST = 160_000
-"""Characters of the longest message that is recognized, from its fixed part on."""
+"""Maximum length of a recognized message, from its fixed part on."""
 
 SHOWN = 200
-"""Characters of a message that are shown."""
+"""Maximum number of shown characters of a message."""
 FURTHER = 2_000
-"""Characters after a message in which its brackets are closed."""
+"""Number of characters after a message in which closing brackets are searched."""
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 QUOTES = {'"': '"', "'": "'", "`": "`'"}
-"""The ends of quotes by their begins; the linker writes `name'."""
+"""Closing quotes by opening quotes; the linker writes `name'."""
 
 OWN_ERROR = re.compile(r"(?:\bbyoc_lab\.errors\.|(?<![\w.]))(\w+Error): ")
 OF_REGIONS = ("BYL027", "BYL026", "BYL020", "BYL034", "BYL035")
-"""Rules about what a back end gets, whose findings explain an error of its own."""
+"""Rules about the input of a back end, whose findings explain the errors of that back end."""
 
 
 def _variables(text: str) -> str:
@@ -47,12 +46,12 @@ def _variables(text: str) -> str:
 
 
 def _call(text: str) -> str:
-    """A call without the comment with its type."""
+    """A call without its type comment."""
     return re.sub(r"\s*/\*.*?\*/", "", text)
 
 
 _SHOWN = {"variables": _variables, "node": _call}
-"""How values are shown that have a form of TVM's."""
+"""Formatters of values that TVM writes in a special form."""
 
 
 class _Values(dict[str, str]):
@@ -64,12 +63,11 @@ class _Values(dict[str, str]):
 class Meaning:
     """One error message that was found in a text.
 
-    name: of the message. text: as it was found, at `start` in the text, without prefixes of lines
-    and colours. cause, what_to_do: in
-    words. era: the versions that say so. rules: codes of the lint rules that find the place.
-    lesson: the case that shows the trouble, "" for none. findings: those of the rules in the module
-    that was given; node: the node that the error itself had. place: the edge in words, with the
-    name of its call in the text of the module.
+    name: the name of the message. text: the message as found at `start` in the text, without line
+    prefixes and colours. cause, what_to_do: in words. era: the versions with this message. rules:
+    codes of the lint rules that find the location. lesson: the case that shows the bug, "" for
+    none. findings: the findings of these rules in the given module; node: the node of the error
+    object. place: the edge in words, with the name of its call in the text of the module.
     """
 
     message: Message
@@ -99,13 +97,13 @@ class Meaning:
 
     @property
     def certain(self) -> bool:
-        """Whether the message itself says the cause, or a rule found it in the module that was
-        given. The text calls any other cause likely."""
+        """Whether the message itself states the cause, or a rule found it in the given module. The
+        text calls any other cause likely."""
         return self.message.stated or bool(self.findings)
 
     @property
     def rule(self) -> str:
-        """The rule that found the place in the module, or else the one that fits best; "" for
+        """The rule that found the location in the module, else the rule that fits best; "" for
         none."""
         if self.findings:
             return self.findings[0].code
@@ -114,7 +112,7 @@ class Meaning:
     @property
     def edge(self) -> tuple[Expr, int | None] | None:
         """The call at fault and the position of its argument (None: the call as a whole), in the
-        module that was given; None if the place is not known."""
+        given module; None if the location is not known."""
         for finding in self.findings:
             if finding.node is not None:
                 return finding.node, finding.argument
@@ -157,9 +155,9 @@ class Meaning:
 
 
 class Decoded(Sequence[Meaning]):
-    """The messages that were found in a text, in its order; false if none is known.
+    """The messages that were found in a text, in text order; false if none is known.
 
-    `cause`, `what_to_do`, `rule`, `lesson` and `edge` are those of the first one.
+    `cause`, `what_to_do`, `rule`, `lesson` and `edge` belong to the first message.
     """
 
     def __init__(self, found: Sequence[Meaning], size: int, looked: bool):
@@ -234,10 +232,10 @@ class Decoded(Sequence[Meaning]):
 def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
     """Explain the error messages in `text`, of TVM 0.6 to 0.27 and of byoc_lab.
 
-    text: a message, a log around it of any length, or an exception. mod: the module that the pass
-        got, annotated; with it the result has the edge at fault, as `lint` finds it.
+    text: a message, a log of any length that contains it, or an exception. mod: the annotated input
+    module of the pass; with it the result has the edge at fault, as found by `lint`.
 
-    Raises ArgumentError for a `text` or `mod` of another type.
+    Raises ArgumentError for a `text` or `mod` of a wrong type.
     """
     node = getattr(text, "node", None)
     own = type(text) if isinstance(text, ByocLabError) else None
@@ -267,10 +265,10 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
 
 
 def _findings(mod: IRModule) -> list[Finding]:
-    """The findings of all rules that a module by itself allows to ask: with each back end that it
-    names, and, if it is partitioned, as a module that only remains to be built."""
+    """The findings of all rules that can be run on a module alone: with each back end that it names
+    and, if it is partitioned, as a module that only needs to be built."""
     found = list(lint(mod))
-    if isinstance(mod, ForeignModule):  # its rules ask for neither
+    if isinstance(mod, ForeignModule):  # these rules need neither a back end nor a pipeline
         return found
     if any(external_functions(mod)):
         found += lint(mod, pipeline=[])
@@ -283,7 +281,7 @@ Match = tuple[int, int, Message, dict[str, str]]
 
 
 def _matches(text: str, messages: Sequence[Message]) -> list[Match]:
-    """The first place of each message, in order; of messages that overlap, the first one."""
+    """The first occurrence of each message, in order; of overlapping messages, only the first."""
     found: list[Match] = []
     for message in messages:
         place = _first(message, text)
@@ -299,7 +297,7 @@ def _own_matches(
     text: str, own: type[ByocLabError] | None, findings: Sequence[Finding]
 ) -> list[Match]:
     """The errors of byoc_lab in a text without messages of `ALL`. They are recognized by their
-    class, which a traceback names or `own` is, or by the fixed parts of their messages."""
+    class, named in a traceback or given by `own`, or by the fixed parts of their messages."""
     known = own_errors()
     named = [own] if own else [known[n] for n in OWN_ERROR.findall(text) if n in known]
     by_class = [
@@ -312,9 +310,9 @@ def _own_matches(
 
 
 def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | None:
-    """The first occurrence of a message: its begin, end and named values; None if the text lacks
-    it. Only the surroundings of its fixed parts are searched, so that the time is linear in the
-    text."""
+    """The first occurrence of a message: its start, end and named values; None if the text lacks
+    it. Only the surroundings of its fixed parts are searched, so the time is linear in the text
+    length."""
     for anchor in message.anchors:
         at = text.find(anchor)
         while at >= 0:
@@ -328,8 +326,8 @@ def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | Non
 
 
 def _closed(text: str, start: int, end: int) -> int:
-    """Where the part of a text ends with the brackets and quotes that it opens: `end`, unless some
-    are still open there and close in the same line."""
+    """The end of a part of a text including the brackets and quotes that it opens: `end`, unless
+    some are still open there and are closed on the same line."""
     missing: list[str] = []
     limit = end + len(text[end : end + FURTHER].partition("\n")[0])
     for at in range(start, limit):
@@ -374,7 +372,7 @@ def _meaning(
 
 
 def _in_words(edge: tuple[Expr, int | None] | None, names: NodeNames) -> str:
-    """Such as "argument 1 of add (%3) at net.relay:5"."""
+    """A location in words, such as "argument 1 of add (%3) at net.relay:5"."""
     if edge is None:
         return ""
     node, argument = edge

@@ -14,7 +14,7 @@ CHANGES = "answers otherwise when it is asked again about the same"
 
 
 class Nearest:
-    """The pattern that came nearest: `matched` of its `total` parts fit."""
+    """The pattern that came nearest: `matched` of its `total` parts match."""
 
     def __init__(self, name: str, fit: PartialMatch):
         self.name, self.matched, self.total = name, fit.matched, fit.needed
@@ -31,7 +31,7 @@ class Diagnosis:
     """The cause that keeps one call from being offloaded. `cause` to `reason` are as in
     `Explanation`.
 
-    subject: the call as it was before matching, or what became of it there.
+    subject: the call before matching, or the call into which it was rewritten by then.
     """
 
     cause: str
@@ -41,11 +41,12 @@ class Diagnosis:
     expected: str = ""
     found: str = ""
     path: tuple[Expr, ...] = ()
-    blocked: Expr | None = None  # the inner value that is used outside, by `user`
+    blocked: Expr | None = None  # the inner value that `user` uses outside
     user: Expr | None = None
     unbound: tuple[str, ...] = ()  # names of parameters
-    other: str = ""  # the entry, target or pass that is in the way
-    by_chance: bool = False  # a check or predicate answers otherwise each time, so no trial counts
+    other: str = ""  # the entry, target or pass that prevents the offload
+    # a check or predicate answers differently each time, so no trial counts
+    by_chance: bool = False
 
     @property
     def stop(self) -> Mismatch | None:

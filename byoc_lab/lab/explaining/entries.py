@@ -1,4 +1,4 @@
-"""`explain_patterns`: which entries of a pattern table match, and why the others do not."""
+"""`explain_patterns`: tells which entries of a pattern table match, and why the others do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.near_miss import PartialMatch
 
 MAX_CANDIDATES = 50
-"""Nodes of a module with which a pattern that matches nothing is compared."""
+"""Maximum number of nodes of a module to which a pattern without matches is compared."""
 
 
 def explain_patterns(
@@ -46,13 +46,13 @@ def explain_patterns(
     """Report for each entry of a pattern table the number of its matches in `modules`, or why it
     has none.
 
-    table: entries (name, pattern) or (name, pattern, check) as MergeComposite has them, or the name
-        of a registered table; for Relax, entries of FuseOpsByPattern, or the name of a back end.
-    modules: as MergeComposite (for Relax, FuseOpsByPattern) would get them, that is after the
-        passes that come before it.
+    table: entries (name, pattern) or (name, pattern, check) as for MergeComposite, or the name of a
+    registered table; for Relax, entries of FuseOpsByPattern, or the name of a back end. modules:
+    inputs of MergeComposite (for Relax, FuseOpsByPattern), that is, modules after the passes that
+    precede it.
 
-    Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError for
-    what is not a module, PredicateError for a check that raises.
+    Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError if
+    an argument is not a module, PredicateError if a check raises an exception.
     """
     listed = [adopted(m) for m in (modules if isinstance(modules, (list, tuple)) else [modules])]
     if not all(isinstance(m, IRModule) for m in listed):
@@ -70,9 +70,9 @@ def explain_patterns(
 
 
 def explain_relay_patterns(table: Any, modules: Sequence[IRModule]) -> PatternReport:
-    """`explain_patterns` of modules of Relay."""
+    """Explains the patterns of a table on Relay modules."""
     if isinstance(table, str):
-        is_registered(table)  # loads the installed package that has a back end of this name
+        is_registered(table)  # loads the installed package that provides this back end
         found = get_pattern_table(table)
         if found is None:
             raise UnknownNameError(f"no pattern table is registered as {table!r}")
@@ -83,7 +83,7 @@ def explain_relay_patterns(table: Any, modules: Sequence[IRModule]) -> PatternRe
             f"registered one, found {type(table).__name__}"
         )
     entries = [checked_entry(n, entry) for n, entry in enumerate(table)]
-    # Entries of one name get separate names, so that their composites can be told apart.
+    # Entries with the same name get different names, so that their composites can be distinguished.
     keys = labels(entries)
     merge = MergeComposite([(k, p, c) for k, (_, p, c) in zip(keys, entries, strict=True)])
     runs = [_run(m, merge) for m in modules]
@@ -102,7 +102,7 @@ def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
 
 @dataclass(frozen=True)
 class _Merged:
-    """The totals that a pattern table reaches on some modules: merged operators, and composites."""
+    """The totals of a pattern table on some modules: merged operators, and composites."""
 
     operators: int
     composites: int
@@ -117,7 +117,7 @@ class _Merged:
         return cls(inside, _composites_in(runs).total())
 
     def better_than(self, other: _Merged) -> bool:
-        """Whether more operators are merged, or as many into fewer composites."""
+        """Whether more operators are merged, or equally many into fewer composites."""
         return (self.operators, -self.composites) > (other.operators, -other.composites)
 
     @printable
@@ -126,7 +126,7 @@ class _Merged:
 
 
 def _composites_in(runs: Sequence[Inquiry]) -> Counter[str]:
-    """The number of composites of each name in the results of runs."""
+    """The number of composites with each name in the results of runs."""
     finals = (f for run in runs for f in run.outcome.trace.final.functions.values())
     functions = (n for f in finals for n in post_order(f) if isinstance(n, Function))
     return Counter(str(f.attrs["Composite"]) for f in functions if "Composite" in f.attrs)
@@ -162,7 +162,7 @@ class _Entry:
                 module, group.root, matches=count,
             )  # fmt: skip
         if count:
-            seen = made or accepted or groups  # none, if it only matches composites
+            seen = made or accepted or groups  # 0 if it only matches composites
             number, root = (seen[0][0], seen[0][2].root) if seen else (None, None)
             return self._report(
                 "matches", f"matches {_times(count)}{self._odd_answer(made)}", number, root,
@@ -190,7 +190,7 @@ class _Entry:
         self, status: str, reason: str, number: int | None = None, node: Expr | None = None,
         **more: Any,
     ) -> EntryReport:  # fmt: skip
-        """number: of a module. node: of it, as patterns see it: the witness."""
+        """number: the position of a module. node: a node of it, as patterns see it: the witness."""
         place = ""
         if number is not None and node is not None:
             run = self.runs[number]
@@ -203,14 +203,15 @@ class _Entry:
         )  # fmt: skip
 
     def _groups(self) -> Iterator[tuple[int, Inquiry, Group]]:
-        """The matches of the entry alone: module, its run, and the match."""
+        """The matches of the entry as the only entry: module, its run, and the match."""
         for number, run in enumerate(self.runs):
             for graph in run.graphs:
                 for group in find_groups(self.pattern, graph):
                     yield number, run, group
 
     def _of_operands(self, accepted: Sequence[tuple[int, Inquiry, Group]]) -> EntryReport:
-        """It matches alone, and no longer where earlier entries made composites of operands."""
+        """The entry matches as the only entry, but not after earlier entries made composites of
+        operands."""
         number, _, group = accepted[0]
         by = dict.fromkeys(
             k
@@ -251,7 +252,7 @@ class _Entry:
         return self.check is None or ask_check(self.check, root, self.name)
 
     def _odd_answer(self, found: Sequence[tuple[int, Inquiry, Group]]) -> str:
-        """An answer of the check that counts as True and may not be meant so, in words."""
+        """A return value of the check that counts as True but may not be intended, in words."""
         odd = next((o for *_, g in found if (o := odd_answer(self._answer(g.root)))), "")
         return odd and f"; its check {odd}"
 
@@ -263,7 +264,7 @@ class _Entry:
         _, run, group = found
         if isinstance(group.root, Call):
             return run.composites(group.root)
-        return list(self._taken_by(found))[:1]  # a tuple or a field: by the calls in it
+        return list(self._taken_by(found))[:1]  # for a tuple or a field: by the calls in it
 
     def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
         _, run, group = found

@@ -1,4 +1,4 @@
-"""`Explanation`: the answer about one call of a module of Relay."""
+"""`Explanation`: the answer about one call of a Relay module."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
 class Explanation(Answer):
     """Why one call is offloaded, or why not.
 
-    call: the call, a node of the module that was asked about. typed: the same call with types. What
-    is not known yet is computed when it is asked for.
+    call: the call, a node of the given module. typed: the call with types. Everything else is
+    computed on demand.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class Explanation(Answer):
 
     @cached_property
     def status(self) -> str:
-        """ "offloaded" (a region of the target computes it), "host" (it does not), or "removed":
-        after some pass nothing is left to compute, as for a dropout or a constant."""
+        """ "offloaded" (a region of the target computes it), "host" (no region computes it), or
+        "removed": after some pass nothing is left to compute, as for a dropout or a constant."""
         place = self._inquiry.outcome.place(self.typed)
         if place.removed:
             return "removed"
@@ -58,8 +58,9 @@ class Explanation(Answer):
 
     @cached_property
     def _found(self) -> tuple[Diagnosis | None, Workbench]:
-        """The reason that it is on the host, and the workbench for changes that turn that. If a let
-        is in its way and it would stay there in graph form, too, both are of the graph form."""
+        """The reason why it is on the host, and the runner for changes of that. If a let is the
+        obstacle but the call would also stay on the host in graph form, both refer to the graph
+        form."""
         work = self._given
         if self.status != "host":
             return None, work
@@ -80,7 +81,7 @@ class Explanation(Answer):
     @staticmethod
     @without_collection()
     def diagnose_all(answers: Iterable[Explanation]) -> None:
-        """Diagnose several calls; partial matches are kept until all are explained."""
+        """Diagnose several calls; partial matches are cached until all are explained."""
         answers = list(answers)
         Answer.diagnose_all(answers)
         for inquiry in {explanation._inquiry: None for explanation in answers}:
@@ -88,7 +89,7 @@ class Explanation(Answer):
 
     @cached_property
     def _by_pass(self) -> tuple[str, VerifiedChange] | None:
-        """The cause, if it is a pass that did not run, and the change that runs it."""
+        """The cause, if it is a pass that did not run, and the change that runs this pass."""
         if self.diagnosis is None or self.diagnosis.by_chance:
             return None
         work = self._found[1]
@@ -107,7 +108,7 @@ class Explanation(Answer):
 
     @property
     def _is_of_pass(self) -> bool:
-        """Whether the change of the passes says all of the reason."""
+        """Whether the change of the passes is the whole reason."""
         return self._by_pass is not None and self._by_pass[1].decides
 
     @property
@@ -120,8 +121,9 @@ class Explanation(Answer):
 
     @cached_property
     def path(self) -> tuple[Expr, ...]:
-        """The calls from one region to another that was not merged with it, through code outside:
-        merged, the two would depend on themselves. Empty if nothing was kept apart."""
+        """The calls on a path from one region, through code outside, to another region. The two
+        were not merged, because the merged region would depend on itself. Empty if there is no such
+        path."""
         given = self._inquiry.given
         return tuple(given.get(n, n) if isinstance(n, Call) else n for n in self._typed_path)
 
@@ -151,8 +153,9 @@ class Explanation(Answer):
         return self._found[1].smallest(self.diagnosis, self.typed) or self._pair
 
     def shared_change(self, group: Sequence[Explanation]) -> VerifiedChange | None:
-        """The smallest change for a group of calls on the host with one reason, of which this is
-        the first; if parameters lack values, it binds those of all these calls."""
+        """The smallest change for a group of calls that are on the host for one reason; this call
+        is the first of the group. If parameters lack values, the change binds the parameters of all
+        these calls."""
         diagnoses = [e.diagnosis for e in group if e.diagnosis is not None]
         alone = len(group) == 1 or len(diagnoses) < len(group) or diagnoses[0].by_chance
         if self._by_pass is not None or alone:
@@ -161,7 +164,7 @@ class Explanation(Answer):
 
     @cached_property
     def _pair(self) -> VerifiedChange | None:
-        """Two changes that offload the call together, if none does alone."""
+        """Two changes that offload the call together, if no single change does."""
         found, work = self._found
         if found is None or work is not self._given:
             return None
@@ -172,8 +175,8 @@ class Explanation(Answer):
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations of the operator; None for a call of a function, whose calls
-        have their own explanations, and where they are not known."""
+        """Floating-point operations of the operator; None if they are not known, and for a call of
+        a function, whose inner calls are explained separately."""
         return call_flops(self.typed) if isinstance(self.typed.op, Op) else None
 
     @property
@@ -188,7 +191,7 @@ class Explanation(Answer):
         return f"{became}{super().why_offloaded}{self._computed_again()}"
 
     def _computed_again(self) -> str:
-        """That regions compute the call more than once, in words; empty if they do not."""
+        """A sentence that regions compute the call more than once; empty if they do not."""
         inquiry = self._inquiry
         before = inquiry.outcome.images(self.typed, inquiry.matching)
         copies = [n for b in before for n in inquiry.outcome.follow(b, inquiry.matching)]

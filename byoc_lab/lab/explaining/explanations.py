@@ -1,4 +1,5 @@
-"""`Explanations`: for each call of a module, in any language, where it is computed and why."""
+"""`Explanations`: tells for each call of a module, in any language, where it is computed and
+why."""
 
 from __future__ import annotations
 
@@ -18,23 +19,24 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 
 SHOWN = 30
-"""Groups of calls that a text or table has."""
+"""Maximum number of groups of calls in a text or table."""
 NAMED = 5
-"""Calls of a group that are named."""
+"""Maximum number of calls of a group that are named."""
 VARYING = re.compile(r"%[\w.:]+|result of @\w+|Tensor\[[^\]]*\]")
-"""What differs between the explanations of two calls that are alike: names and types."""
+"""The parts in which the explanations of two similar calls may differ: names and types."""
 
 
 A = TypeVar("A", bound=Answer)
 
 
 class Group(list[A]):
-    """Calls that are not offloaded for one reason: of one operator, or the parts of one match."""
+    """Calls that are not offloaded for the same reason: calls of one operator, or the parts of one
+    match."""
 
     @cached_property
     def change(self) -> Any:
-        """The smallest change with which the first call is offloaded; if parameters lack values,
-        those of all calls are bound. None if none of the tried changes does it."""
+        """The smallest change with which the first call is offloaded; if parameters lack values, it
+        binds the parameters of all calls. None if no tried change offloads it."""
         return self[0].shared_change(self)
 
     @cached_property
@@ -45,18 +47,18 @@ class Group(list[A]):
 
     @property
     def change_in_words(self) -> str:
-        """The change, and the number of calls it offloads if that is not all of them."""
+        """The change, and the number of calls that it offloads unless it offloads all of them."""
         some = f" (offloads {self.offloads} of these {len(self)})"
         return f"{self.change or self[0].without_change}" + some * (0 < self.offloads < len(self))
 
     @property
     def operators(self) -> str:
-        """Such as "nn.conv2d and nn.relu"."""
+        """The operators in words, such as "nn.conv2d and nn.relu"."""
         return " and ".join(dict.fromkeys(e.name for e in self))
 
     @property
     def numbers(self) -> str:
-        """The names of the calls in the printed module, shortened."""
+        """The names of the calls in the printed module, shortened to a few."""
         shown = [e.number for e in self if e.number][:NAMED]
         rest = len(self) - len(shown)
         return ", ".join(shown) + (f" and {rest} more" if rest else "")
@@ -73,11 +75,11 @@ class Group(list[A]):
 
 
 class Explanations(Sequence[A]):
-    """The explanations of the calls of a module, in its order; displays itself as a table.
+    """The explanations of the calls of a module, in module order; displays itself as a table.
 
-    `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
-    `explanations.by_cause` has these by cause. `explanations.warnings`: answers of checks and
-    predicates of the back end that count as True and may not be meant so.
+    `explanations[call]` is the explanation of a call, `explanations.host` has the calls that are
+    not offloaded, `explanations.by_cause` groups them by cause. `explanations.warnings`: return
+    values of checks and predicates of the back end that count as True but may not be intended.
     """
 
     def __init__(self, target: str, found: Sequence[A], warnings: Sequence[str] = ()):
@@ -87,8 +89,8 @@ class Explanations(Sequence[A]):
         self._of = {e.call: e for e in found}
 
     def with_cards(self, cards: Sequence[Card]) -> Explanations[A]:
-        """The same, with what the cards of an executable say of the regions that compute the calls.
-        Raises ArgumentError for other things than cards."""
+        """A copy with the warnings from the cards of an executable. Raises ArgumentError for
+        anything other than cards."""
         said = warnings_of(cards, self.target, "explain")
         for e in self._all:
             e.warnings = said
@@ -108,8 +110,8 @@ class Explanations(Sequence[A]):
         return self.of(index)[0]
 
     def of(self, call: Any) -> Explanations[A]:
-        """Those of one call, of its name in the printed module ("%12"), or of all calls of an
-        operator. Raises UnknownNodeError."""
+        """The explanations of one call, given as a node or by its name in the printed module
+        ("%12"), or of all calls of an operator. Raises UnknownNodeError."""
         if isinstance(call, str):
             found = [e for e in self._all if call == (e.number if call[:1] == "%" else e.name)]
         else:
@@ -135,17 +137,18 @@ class Explanations(Sequence[A]):
 
     @property
     def offloaded(self) -> list[A]:
-        """Those that a back end computes."""
+        """The explanations of calls that a back end computes."""
         return [e for e in self._all if e.offloaded]
 
     @property
     def host(self) -> list[A]:
-        """Those that are computed elsewhere."""
+        """The explanations of calls that are computed elsewhere."""
         return [e for e in self._all if e.status == "host"]
 
     @property
     def by_cause(self) -> dict[str, list[A]]:
-        """Those that are not offloaded, by cause, the most frequent cause first."""
+        """The explanations of calls that are not offloaded, by cause, the most frequent cause
+        first."""
         host, groups = self.host, dict[str, list[A]]()
         for e in host[:1]:
             e.diagnose_all(host)
@@ -155,7 +158,8 @@ class Explanations(Sequence[A]):
 
     @property
     def summary(self) -> str:
-        """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
+        """A summary, such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1
+        check)"."""
         computed = Counter(str(e.back_end) for e in self.offloaded)
         own = computed.pop(self.target, 0)
         text = f"{own} of {counted(len(self), 'call')} offloaded to {self.target}"
@@ -167,7 +171,8 @@ class Explanations(Sequence[A]):
         return text + (f", {removed} removed" if removed else "")
 
     def _causes_by_place(self) -> dict[str, Counter[str]]:
-        """Where the calls that are not offloaded are computed, and the number for each cause."""
+        """The places of computation of calls that are not offloaded, with the number for each
+        cause."""
         found: dict[str, Counter[str]] = {}
         for cause, es in self.by_cause.items():
             for e in es:
@@ -176,8 +181,8 @@ class Explanations(Sequence[A]):
 
     @cached_property
     def groups(self) -> list[Group[A]]:
-        """Those that are not offloaded; those with the same reason are one group, names and types
-        aside. The most frequent cause is first."""
+        """The calls that are not offloaded, grouped by reason (ignoring names and types). The most
+        frequent cause is first."""
         groups: dict[tuple[str | None, ...], Group[A]] = {}
         for es in self.by_cause.values():
             for e in es:
@@ -197,7 +202,7 @@ class Explanations(Sequence[A]):
         """The explanations as plain data, for JSON.
 
         Calls with the same reason are one group, and have the change of the group, which was tried.
-        `offloads`: how many calls of the group it offloads.
+        `offloads`: the number of calls of the group that it offloads.
         """
         group_of = {id(e): n for n, es in enumerate(self.groups) for e in es}
         return {
@@ -223,7 +228,7 @@ class Explanations(Sequence[A]):
     _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
-        """The summary, and a row for each group of alike calls: first those that are not
+        """The summary, and a row for each group of similar calls: first the calls that are not
         offloaded."""
         titles = ("calls", "operator", "where", "why", "nearest pattern", "change")
         inside: dict[tuple[str, str | None], Group[A]] = {}

@@ -1,4 +1,4 @@
-"""`Inquiry`: one run of a pipeline, as the questions about its calls need it."""
+"""`Inquiry`: one run of a pipeline, with the properties needed to explain its calls."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from byoc_lab.relay.patterns.near_miss import NearMatcher
 
 
 class Inquiry:
-    """A pipeline that ran on a module, for one target; everything else is computed when asked.
+    """A pipeline that ran on a module, for one target; everything else is computed on demand.
 
-    outcome: the run of the setup. given: for each typed call of the module, the one that the caller
-    has, which may be untyped.
+    outcome: the run of the setup. given: maps each typed call of the module to the caller's call,
+    which may be untyped.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Inquiry:
 
     @cached_property
     def annotate_target(self) -> tuple[int, AnnotateTarget] | None:
-        """The position of AnnotateTarget in the pipeline, and the pass: of several the one that
-        asks the target."""
+        """The position of AnnotateTarget in the pipeline, and the pass; if there are several, the
+        one with the target."""
         every = list(self.setup.every(AnnotateTarget))
         return next((e for e in every if self.target in e[1].targets), every[0] if every else None)
 
     @cached_property
     def annotated_targets(self) -> Sequence[str]:
-        """The targets that AnnotateTarget asks, in its order."""
+        """The targets of AnnotateTarget, in its order."""
         asked = (t for _, p in self.setup.every(AnnotateTarget) for t in p.targets)
         return list(dict.fromkeys(asked))
 
@@ -87,21 +87,22 @@ class Inquiry:
 
     @cached_property
     def table_of_target(self) -> Sequence[Checked]:
-        """The pattern table that the target is registered with; empty if it is not registered."""
+        """The pattern table with which the target is registered; empty if it is not registered."""
         return registry.get(self.target).patterns() if registry.is_registered(self.target) else ()
 
     def registered_with(self, operator: str) -> list[str]:
-        """The names of the patterns with an operator that the target is registered with."""
+        """The names of the patterns with an operator in the table with which the target is
+        registered."""
         return _with_operator(operator, self.table_of_target)
 
     def matched_later(self, operator: str) -> list[str]:
-        """The names of the patterns with an operator that a later MergeComposite has."""
+        """The names of the patterns with an operator in the table of a later MergeComposite."""
         later = list(self.setup.every(MergeComposite))[1:]
         return [n for _, p in later for n in _with_operator(operator, p.table)]
 
     @cached_property
     def labels(self) -> Sequence[str]:
-        """The names of the entries of the table, each of one entry alone."""
+        """The names of the table's entries, made unique."""
         return labels(self.table)
 
     def predicate(self, call: Call) -> Callable[[Call], Any] | None:
@@ -114,15 +115,15 @@ class Inquiry:
         return found
 
     def is_changing(self, predicate: object) -> bool:
-        """Whether a check or predicate answered otherwise when it was asked again."""
+        """Whether a check or predicate answered differently when it was asked again."""
         return any(predicate is p for p in self.outcome.changing)
 
     # Stages --------------------------------------------------------------------------------------
 
     @cached_property
     def matching(self) -> int:
-        """The number of the stage before which patterns see the module: MergeComposite's, or else
-        AnnotateTarget's, or else the end."""
+        """The number of the stage whose input patterns see: MergeComposite, else AnnotateTarget,
+        else the end."""
         for name in ("MergeComposite", "AnnotateTarget"):
             stage = self.outcome.stage(name)
             if stage is not None:
@@ -130,7 +131,8 @@ class Inquiry:
         return len(self.outcome.trace.stages)
 
     def subjects(self, call: Call) -> Sequence[Call]:
-        """A call of the input as patterns see it: its images that stay outside, or else all."""
+        """A call of the input as patterns see it: its images that stay on the host, else all
+        images."""
         images = self.outcome.images(call, self.matching)
         homes = self.outcome.homes
         outside = []
@@ -145,7 +147,7 @@ class Inquiry:
         return bool(self.entries_with(subject.op_name)) or self.predicate(subject) is not None
 
     def pass_that_replaced(self, call: Call) -> str:
-        """The name of the pass before matching after which the operator of a call is gone."""
+        """The pass before matching that replaced the operator of a call, by name."""
         for n in range(self.matching):
             images = self.outcome.images(call, n + 1)
             if all(i.op_name != call.op_name for i in images):
@@ -163,7 +165,7 @@ class Inquiry:
         return weights(self.setup.mod)
 
     def origin(self, node: Call) -> Call | None:
-        """The call of the input that a call, as patterns see it, originates from."""
+        """The call of the input from which a call, as patterns see it, originates."""
         return self._origins.get(node)
 
     @cached_property
@@ -175,8 +177,8 @@ class Inquiry:
         return found
 
     def origins_of(self, nodes: Iterable[Expr]) -> dict[Expr, Expr]:
-        """The calls, tuples and fields of the input that nodes, as patterns see them, originate
-        from."""
+        """The calls, tuples and fields of the input from which nodes, as patterns see them,
+        originate."""
         kinds = (Call, Tuple, TupleGetItem)
         found: dict[Expr, Expr] = {}
         for node in nodes:
@@ -188,7 +190,7 @@ class Inquiry:
         return found
 
     def origin_before(self, stage: int, node: Expr) -> Expr:
-        """The call of the input that a call of the module before a stage originates from: among
+        """The call of the input from which a call of the module before a stage originates: among
         several, the one with its operator, else the nearest. The node itself if it has no
         origin."""
         found = self._all_before(stage, node)
@@ -197,7 +199,7 @@ class Inquiry:
         return next((c for c in calls if c.op_name == name), calls[0] if calls else node)
 
     def _all_before(self, stage: int, node: Expr) -> tuple[Expr, ...]:
-        """The nodes of the input that a node of the module before a stage originates from."""
+        """The nodes of the input from which a node of the module before a stage originates."""
         found: tuple[Expr, ...] = (node,)
         for s in reversed(self.outcome.trace.stages[:stage]):
             if s.after is not None and s.after is not s.before:
@@ -213,7 +215,8 @@ class Inquiry:
         return NodeNames(self.setup.mod)
 
     def called(self, node: Expr) -> str:
-        """A node of the input, or as patterns see it, in words, with its name in the text."""
+        """A node of the input (or its image as patterns see it) in words, with its name in the
+        text."""
         return named(node, self.names, self.origin(node) if isinstance(node, Call) else None)
 
     def result_of(self, function: Function) -> str:
@@ -226,14 +229,14 @@ class Inquiry:
         return "the result of a function"
 
     def described(self, node: Expr) -> str:
-        """The same with its type."""
-        typed = node.is_typed and not isinstance(node, Constant)  # whose name has the type
+        """As `called`, with the type."""
+        typed = node.is_typed and not isinstance(node, Constant)  # its name already has the type
         return self.called(node) + (f" of type {node.checked_type}" if typed else "")
 
     # After PartitionGraph ------------------------------------------------------------------------
 
     def partitioned_home(self, subject: Call) -> Home | None:
-        """The region that a call, as patterns see it, was in right after PartitionGraph."""
+        """The region of a call, as patterns see it, directly after PartitionGraph."""
         stage = self.outcome.stage("PartitionGraph")
         if stage is None or self._partitioned is None:
             return None
@@ -250,11 +253,12 @@ class Inquiry:
 
     @cached_property
     def failed(self) -> Stage | None:
-        """The stage that raised because the regions are malformed."""
+        """The stage that raised an error because the regions are malformed."""
         return self.outcome.trace.stages[-1] if self.outcome.trace.error is not None else None
 
     def is_annotated(self, subject: Call) -> bool:
-        """Whether annotations gave a call, as patterns see it, to the target before that stage."""
+        """Whether annotations assigned a call, as patterns see it, to the target before that
+        stage."""
         return not self._annotated.isdisjoint(self.outcome.follow(subject, self.matching))
 
     @cached_property
@@ -262,8 +266,9 @@ class Inquiry:
         return annotated(self.outcome.trace.final, self.target)
 
     def path_apart(self, subject: Call) -> tuple[Expr, ...]:
-        """The path that keeps the region of a call, as patterns see it, apart from a neighbour of
-        the same target: calls of the input, as far as they come from there; empty without one."""
+        """The path that prevents merging the region of a call, as patterns see it, with a neighbour
+        of the same target: calls of the input, if they originate there; empty if there is no such
+        path."""
         stage = self.outcome.stage("MergeCompilerRegions")
         if stage is None or self._region_paths is None:
             return ()
@@ -280,8 +285,8 @@ class Inquiry:
         return RegionPaths(after) if after is not None else None
 
     def taken_out(self, subject: Call, region: str) -> tuple[str, bool]:
-        """The name of the pass after which no region of the target has a call, as patterns see it;
-        and whether `region` is gone then."""
+        """The name of the pass that removed a call, as patterns see it, from all regions of the
+        target; and whether `region` is then gone."""
         first = self.outcome.stage("PartitionGraph")
         for stage in self.outcome.trace.stages[(first or 0) + 1 :]:
             images = self.outcome.follow(subject, self.matching, stage.index + 1)
@@ -297,18 +302,18 @@ class Inquiry:
         return self._homes[mod]
 
     def composite(self, node: Call) -> str | None:
-        """The name of the composite function that a call, as patterns see it, was moved into: of
-        composites inside each other the first one that was made."""
+        """The name of the composite function into which a call, as patterns see it, was moved; for
+        nested composites, the first one that was created."""
         return next(iter(self.composites(node)), None)
 
     def composites(self, node: Call) -> Sequence[str]:
-        """The names of the composite functions around a call, as patterns see it: the innermost
-        first, which the pass made first."""
+        """The names of the composite functions around a call, as patterns see it, the innermost
+        first, which was created first."""
         return [str(f.attrs["Composite"]) for f in self._composites_around(node)]
 
     def is_in_constant_composite(self, node: Call) -> bool:
-        """Whether a call, as patterns see it, is in a composite of constants alone. It is called
-        without arguments, and AnnotateTarget annotates no such call."""
+        """Whether a call, as patterns see it, is in a composite with only constant operands. Such a
+        composite is called without arguments, and AnnotateTarget does not annotate the call."""
         around = self._composites_around(node)
         return bool(around) and not around[-1].params
 
@@ -325,7 +330,7 @@ class Inquiry:
         after = self.outcome.trace.stages[stage].after if stage is not None else None
         found: dict[Expr, list[Function]] = {}
         for func in after.functions.values() if after is not None else ():
-            for node in post_order(func):  # an inner function comes before the one around it
+            for node in post_order(func):  # an inner function precedes the function around it
                 if isinstance(node, Function) and "Composite" in node.attrs:
                     for inside in post_order(node.body):
                         found.setdefault(inside, []).append(node)
@@ -335,11 +340,11 @@ class Inquiry:
 
     @property
     def graphs(self) -> list[IndexedGraph]:
-        """The graphs that patterns are matched in, one for each function."""
+        """The graphs in which patterns are matched, one for each function."""
         return list(dict.fromkeys(self._graphs.values()))
 
     def graph_of(self, node: Expr) -> IndexedGraph | None:
-        """The graph that patterns are matched in, of the function that a node is in."""
+        """The graph of the function that contains a node, in which patterns are matched."""
         return self._graphs.get(node)
 
     @cached_property
@@ -350,11 +355,11 @@ class Inquiry:
         return self.outcome.trace.final if last else stages[self.matching].before
 
     def is_computed_constant(self, node: Expr) -> bool:
-        """Whether a node, as patterns see it, is a call that computes with constants alone."""
+        """Whether a node, as patterns see it, is a call with only constant operands."""
         return isinstance(node, Call) and bool(node.args) and node in self._constants
 
     def was_computed_constant(self, call: Call) -> bool:
-        """Whether a call of the input computes with constants alone there."""
+        """Whether a call of the input has only constant operands there."""
         return call in self._given_constants
 
     @cached_property
@@ -367,7 +372,7 @@ class Inquiry:
         return computed_from_constants(post_order(*self.matched.functions.values()))
 
     def is_unused(self, node: Call) -> bool:
-        """Whether ToGraphNormalForm leaves nothing of a call, as patterns see it: no result depends
+        """Whether ToGraphNormalForm removes a call, as patterns see it, because no result depends
         on it."""
         return node in self._unused
 
@@ -388,8 +393,8 @@ class Inquiry:
         return found
 
     def entries_with(self, operator: str) -> Sequence[int]:
-        """The positions of the entries whose pattern has an operator, or accepts any, without those
-        that AnnotateTarget gives to another target."""
+        """The positions of the entries whose pattern has an operator, or accepts any, without
+        entries that AnnotateTarget assigns to another target."""
         if operator not in self._entries:
             self._entries[operator] = [
                 n
@@ -407,21 +412,21 @@ class Inquiry:
         return [operators_of(pattern) for _, pattern, _ in self.table]
 
     def groups(self, position: int, graph: IndexedGraph) -> Sequence[Group]:
-        """The matches of an entry alone, in a graph."""
+        """The matches of an entry as the only entry, in a graph."""
         key = position, graph
         if key not in self._groups:
             self._groups[key] = find_groups(self.table[position][1], graph)
         return self._groups[key]
 
     def matcher(self, position: int, graph: IndexedGraph) -> NearMatcher:
-        """The near-miss matcher of a pattern-table entry in a graph; each is made once."""
+        """The near-miss matcher of a pattern-table entry in a graph; cached."""
         key = position, graph
         if key not in self._matchers:
             self._matchers[key] = NearMatcher(self.table[position][1], graph)
         return self._matchers[key]
 
     def forget_partial_matches(self) -> None:
-        """Free the results of the matchers, many for each call and entry."""
+        """Free the cached results of the matchers: there are many for each call and entry."""
         self._matchers.clear()
 
 

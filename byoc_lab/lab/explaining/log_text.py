@@ -1,4 +1,4 @@
-"""The text of messages in logs: without prefixes of lines, colours and escapes."""
+"""The text of messages in logs, without line prefixes, colours and escapes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ AROUND_LINES = re.compile(
     r"(?:E {3,}|(?: {2}| {4})\| )?|\r(?=\n)|\x1b\[[\d;]*m",
     re.MULTILINE,
 )
-"""What is not of a message: prefixes of quotes, containers, loggers, pytest and exception groups,
-CR, colours."""
+"""Parts of a log that do not belong to a message: prefixes of quotes, containers, loggers, pytest
+and exception groups, CR, colours."""
 ESCAPED = re.compile(r"(\\+)([nt\"'])")
 LITERAL = re.compile(r"([\"'])((?:\\.|(?!\1)[^\\\n])*)\1")
 WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\")
@@ -32,8 +32,8 @@ PLAIN = {"n": "\n", "t": "\t"}
 
 
 def plain(text: str) -> tuple[str, Callable[[int], int]]:
-    """A text without what stands around messages in logs, and a function that gives the place in
-    `text` for one in it."""
+    """A text without the log parts around messages, and a function that maps its positions to
+    positions in `text`."""
     text, escapes = _unescaped(text)
     cuts = [m.span() for m in AROUND_LINES.finditer(text) if m[0]]
 
@@ -44,8 +44,8 @@ def plain(text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text with the characters that stand escaped in literals, as in `repr` and JSON, which each
-    end a line; and the places of the backslashes that it had."""
+    """A text with the escape sequences of literals (as in `repr` and JSON) replaced by line ends,
+    and the positions of the removed backslashes."""
     lines: list[str] = []
     cuts: list[tuple[int, int]] = []
     start = 0
@@ -63,7 +63,7 @@ def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _before_cuts(place: int, cuts: Sequence[tuple[int, int]]) -> int:
-    """The place in the text that was given, for one in the text that was cut."""
+    """Maps a position in the cut text to the position in the given text."""
     for start, end in cuts:
         if start > place:
             break

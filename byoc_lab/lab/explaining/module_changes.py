@@ -1,4 +1,4 @@
-"""Changes of a module at one call: each gives the new module, and maps calls to their
+"""Changes of a module at one call: each returns the new module and maps calls to their
 replacements."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
     out = mod.copy()
     for gv, func in mod.functions.items():
         new = rebuild(func, rewrite, memo=memo)
-        if new is not func:  # its result may have another type
+        if new is not func:  # the result may have a different type
             new = Function(new.params, new.body, None, new.type_params, new.attrs, new.span)
         out.put_unchecked(gv.name_hint, new)
     calls = {a: b for a, b in memo.items() if isinstance(a, Call) and isinstance(b, Call)}
@@ -39,7 +39,7 @@ def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
 
 
 def _is_symmetric(op: Op) -> bool:
-    """Whether the operands of a binary operator can change places: tried with integers."""
+    """Whether the operands of a binary operator can be swapped; tested with integers."""
     if op.definition.inputs != ("lhs", "rhs"):
         return False
     a, b = np.array([2, 3]), np.array([5, 1])
@@ -47,7 +47,7 @@ def _is_symmetric(op: Op) -> bool:
 
 
 def swapped(mod: IRModule, call: Call) -> Edited | None:
-    """With the operands of a symmetric operator in the other order; None for other operators."""
+    """Swap the operands of a symmetric operator; None for other operators."""
     if not isinstance(call.op, Op) or not _is_symmetric(call.op):
         return None
 
@@ -60,8 +60,9 @@ def swapped(mod: IRModule, call: Call) -> Edited | None:
 
 
 def other_attributes(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited, bool]]:
-    """Variants with one attribute rewritten, such as "axis=-1": the description, the module, and
-    whether it computes the same. An axis counted from the other end, another axis, or a default."""
+    """Variants with one rewritten attribute, such as "axis=-1": the description, the module, and
+    whether it computes the same results. The attribute is an axis counted from the other end, a
+    different axis, or a default."""
     attrs = call.attrs
     if not isinstance(attrs, Attrs) or attrs.schema is None or not isinstance(call.op, Op):
         return
@@ -95,7 +96,7 @@ def _rank(expr: Expr) -> int | None:
 
 
 def computed_in_float32(mod: IRModule, call: Call) -> Edited | None:
-    """With the operands of a call cast to float32, and its result cast back."""
+    """Cast the operands of a call to float32, and its result back."""
     ty = call.checked_type
     if not isinstance(ty, TensorType) or not isinstance(call.op, Op):
         return None
@@ -119,7 +120,7 @@ def computed_in_float32(mod: IRModule, call: Call) -> Edited | None:
 
 
 def as_global_pool(mod: IRModule, call: Call) -> Edited | None:
-    """With a mean over both axes of an image as a global average pooling, and a squeeze where the
+    """Write a mean over both axes of an image as a global average pooling, with a squeeze if the
     mean does not keep these axes; None for any other call."""
     ty = call.args[0].checked_type if call.op_name == "mean" else None
     if not isinstance(ty, TensorType) or len(ty.shape) != 4:
@@ -153,8 +154,7 @@ def _call(name: str, expr: Expr, **attrs: Any) -> Call:
 
 
 def computed_twice(mod: IRModule, values: Sequence[Expr], match: Collection[Expr]) -> Edited:
-    """With copies of the nodes of `match` that some values need, for users that are not in
-    `match`."""
+    """Copy the nodes of `match` on which some values depend, for users outside of `match`."""
     needed = set(post_order(*values))
     copies: dict[Expr, Expr] = {}
 
@@ -171,7 +171,7 @@ def computed_twice(mod: IRModule, values: Sequence[Expr], match: Collection[Expr
 
 
 def computed_once(mod: IRModule) -> Edited:
-    """With one call for all calls of an operator with the same operands and attributes."""
+    """Merge all calls of an operator with the same operands and attributes."""
     known: dict[object, Call] = {}
 
     def once(pre: Expr, post: Any) -> Any:
@@ -190,7 +190,7 @@ def _parameters(mod: IRModule) -> tuple[Var, ...]:
 
 def weights(mod: IRModule) -> tuple[str, ...]:
     """The names of the parameters of @main that are weights, not inputs: calls use them, but never
-    as first operand. Relay has no other mark for them; operators take their data first."""
+    as the first operand. Relay does not mark weights otherwise; operators take their data first."""
     params = _parameters(mod)
     rest: set[Expr] = set()
     first: set[Expr] = set()
@@ -199,13 +199,13 @@ def weights(mod: IRModule) -> tuple[str, ...]:
             first.update(node.args[:1])
             rest.update(node.args[1:])
         elif not isinstance(node, Function):
-            first.update(node.parts())  # tuple, branch: whichever operator takes them
+            first.update(node.parts())  # a tuple or branch passes them to any operator
     return tuple(p.name_hint for p in params if p in rest and p not in first)
 
 
 def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
-    """With parameters of @main bound to tensors full of one value; None if one has no such name, no
-    fixed shape, a dtype without values, or two have one name."""
+    """Bind parameters of @main to tensors filled with one value; None if a name does not exist or
+    is ambiguous, or if a parameter has no fixed shape or a dtype without values."""
     values = {}
     for p in _parameters(mod):
         ty = p.checked_type
@@ -214,7 +214,7 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
                 number = const(value, ty.dtype).data.view()
             except InputError:
                 return None
-            # A view, which takes no memory.
+            # a view, which needs no memory
             values[p.name_hint] = NDArray(np.broadcast_to(number, ty.concrete_shape))
     named = sum(p.name_hint in values for p in _parameters(mod))
     if set(values) != set(names) or not names or named > len(values):
@@ -228,7 +228,7 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
 
 
 def unknown_inputs(mod: IRModule) -> dict[str, Sequence[Any]]:
-    """The shapes of the parameters of @main that have unknown lengths, by name."""
+    """The shapes of the parameters of @main with unknown dimension sizes, by name."""
     types = {p.name_hint: p.checked_type for p in _parameters(mod)}
     return {
         n: ty.shape for n, ty in types.items() if isinstance(ty, TensorType) and not ty.is_static
@@ -236,7 +236,7 @@ def unknown_inputs(mod: IRModule) -> dict[str, Sequence[Any]]:
 
 
 def with_shapes(mod: IRModule, shapes: Mapping[str, Sequence[Any]]) -> Edited:
-    """With these shapes of parameters of @main, by name."""
+    """Give parameters of @main these shapes, by name."""
     new: dict[Expr, Expr] = {
         p: Var(p.name_hint, TensorType(shapes[p.name_hint], p.checked_type.dtype))
         for p in _parameters(mod)

@@ -1,4 +1,4 @@
-"""The names by which explanations refer to nodes: those in the printed module."""
+"""The names by which explanations refer to nodes, as in the printed module."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NodeNames:
 
 
 def kind(node: Expr) -> str:
-    """A node without its name: its operator, or what else it is."""
+    """A node in words without its name: its operator, or its kind."""
     if isinstance(node, Call):
         return node.op_name or describe(node)
     if isinstance(node, Constant) and node.data.view().ndim == 0:
@@ -62,13 +62,13 @@ def kind(node: Expr) -> str:
 
 
 def counts_in_words(names: Mapping[str, int]) -> str:
-    """Such as "2 nn.conv2d, 1 add"."""
+    """Counts in words, such as "2 nn.conv2d, 1 add"."""
     return ", ".join(f"{count} {name}" for name, count in names.items())
 
 
 def named(node: Expr, names: NodeNames, origin: Expr | None) -> str:
-    """A node with its name: `nn.relu (%12)`; for a node that passes made, the name of its `origin`:
-    `add (from nn.batch_norm, %7)`."""
+    """A node with its name: `nn.relu (%12)`; for a node that passes created, with the name of its
+    `origin`: `add (from nn.batch_norm, %7)`."""
     if isinstance(node, Var):
         return describe(node)
     own = names.of(node)

@@ -1,12 +1,12 @@
 """`nearby`: a call and its surroundings as a separate module.
 
-Whether a change offloads a call usually depends on a few operators around it. In a large module a
-change is tried there first, and on the whole module only if it helps there. The part has the nodes
-that are reached from the call, along operands and users, before `NEAR` nodes are found; values that
-come from further away are parameters, and values that go further away are results, so that they are
-used outside as before. What computes with constants alone is always in it: it can be folded.
+Whether a change offloads a call usually depends on a few operators around it. In a large module, a
+change is first tried on this part, and on the whole module only if it helps there. The part
+consists of the first `NEAR` nodes reached from the call along operands and users. Values from
+outside become parameters, and values used outside become results, so they keep their outside users.
+Constant expressions are always included, because they can be folded.
 
-Cost: linear in the module once (users and constants), then in the part.
+The cost is linear in the module once (users and constants), then linear in the part.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import is_dataflow, post_order, rebuild, users
 
 NEAR = 20
-"""Nodes in a part; modules of less than twice as many are tried whole."""
+"""Number of nodes in a part; modules with less than twice as many are tried whole."""
 _LEAVES = (Constant, GlobalVar, Op, Var)
 
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """The properties of a module that `nearby` needs: the users of each node, and the nodes that
-    compute with constants alone."""
+    """The properties of a module that `nearby` needs: the users of each node, and the constant
+    expressions."""
 
     main: Function
     users: Mapping[Expr, list[Expr]]
@@ -49,7 +49,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, mod: IRModule) -> Surroundings | None:
-        """None for a module that is small, or more than the dataflow of @main."""
+        """Returns None for a module that is small, or that is not just the dataflow of @main."""
         main = mod["main"] if "main" in mod and len(mod.functions) == 1 else None
         nodes = list(post_order(main.body)) if main is not None else []
         if main is None or len(nodes) < 2 * NEAR or not all(map(_is_simple, nodes)):
@@ -58,7 +58,7 @@ class Surroundings:
 
     def part(self, call: Call) -> tuple[IRModule, Call] | None:
         """The part around a call, typed, and the call in it. None if a value from outside is
-        untyped, as after an edited call, or if an edited call in it has no valid type."""
+        untyped, for example after an edited call, or if an edited call in the part is ill-typed."""
         near = self._near(call)
         memo: dict[Expr, Expr] = {}
         parts = (part for node in near for part in node.parts())
@@ -78,16 +78,16 @@ class Surroundings:
         mod = IRModule.from_expr(body)
         try:
             typed, calls = typed_calls(mod)
-        except TypeInferenceError:  # an ill-typed edit: the whole module fails alike
+        except TypeInferenceError:  # an ill-typed edit: the whole module fails in the same way
             return None
         copy = memo[call]
         assert isinstance(copy, Call)
         return typed, calls[copy]
 
     def likeness(self, call: Call) -> Hashable:
-        """Equal for two calls whose parts are alike: their operators, attributes, types, scalar
-        constants and edges are the same. Values of other constants may differ."""
-        near = self._near(call)  # the call first, then by distance
+        """A key that is equal for calls with similar parts: equal operators, attributes, types,
+        scalar constants and edges. Values of other constants may differ."""
+        near = self._near(call)  # the call first, then other nodes by distance
         number = {node: n for n, node in enumerate(near)}
         return tuple(
             (
@@ -100,7 +100,7 @@ class Surroundings:
         )
 
     def _label(self, node: Expr) -> int:
-        """A number for the properties of a node, apart from its operands."""
+        """A number for the properties of a node, without its operands."""
         if node not in self._labels:
             found: list[Hashable] = [type(node).__name__]
             if isinstance(node, Op):
@@ -131,7 +131,7 @@ class Surroundings:
 
 
 def computed_from_constants(nodes: Iterable[Expr]) -> frozenset[Expr]:
-    """The nodes, among some given operands first, that compute with constants alone."""
+    """The constant expressions among some nodes, which are given operands first."""
     found: set[Expr] = set()
     for node in nodes:
         parts = node.parts()

@@ -1,4 +1,4 @@
-"""One run of a pipeline, and where each call of its input went."""
+"""One run of a pipeline, and where each call of its input is computed afterwards."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ from byoc_lab.relay.typing.infer import infer_module
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The stages and results of one member of a pipeline, as `PipelineRun` and `Trace` have
-    them."""
+    """The stages and results of one member of a pipeline, as used by `PipelineRun` and `Trace`."""
 
     stages: list[Stage]
     error: Exception | None
     answers: Answers
 
     def result(self, mod: IRModule) -> IRModule:
-        """The module after it; `mod` is the one before."""
+        """The module after the step; `mod` is the module before it."""
         after = self.stages[-1].after if self.stages else None
         return mod if after is None else after
 
 
 Known = dict[tuple[IRModule, Pass, PassContext], Step]
-"""What members of pipelines did with modules, in a context: they do not run again there, so that
-runs with different changes share what is before them, and after one that changes nothing."""
+"""Cached results of pipeline members, by member, context and module. Runs with different changes
+share the results before the change, and after a change without effect."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
     """The operators of the result that compute one call of the input.
 
-    inside: what became of it, in regions of the target. outside: the same, elsewhere. Both empty: a
-    pass removed it or computed it.
+    inside: the operators in regions of the target. outside: the operators elsewhere. If both are
+    empty, a pass removed or evaluated the call.
     """
 
     inside: tuple[Call, ...]
@@ -62,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Home:
-    """The region that a node of the result is in: its function, compiler and composite."""
+    """The region that contains a node of the result: its function, compiler and composite."""
 
     region: str
     compiler: str
@@ -70,11 +69,12 @@ class Home:
 
 
 class PipelineRun:
-    """A traced run, asked for the calls of its input.
+    """A traced run that is queried for the calls of its input.
 
-    What became of a call is what its provenance says (`Stage.images`), as far as it is a call.
-    remarks: on answers of checks and predicates, in words. changing: the checks and predicates that
-    answered otherwise when they were asked again. known: what runs with a change may take over.
+    A call is followed by its provenance (`Stage.images`), as far as the images are calls. remarks:
+    remarks on return values of checks and predicates. changing: the checks and predicates that
+    answered differently when they were asked again. known: cached results, which runs with a change
+    may reuse.
     """
 
     def __init__(self, traced: Trace, target: str, answers: Sequence[Answers], known: Known):
@@ -94,7 +94,8 @@ class PipelineRun:
         self.target = target
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without functions of the user: a copy in another process begins anew."""
+        """The state without user functions: a copy in another process starts without cached
+        results."""
         return {**self.__dict__, "known": {}, "changing": []}
 
     @cached_property
@@ -104,18 +105,19 @@ class PipelineRun:
 
     @cached_property
     def homes(self) -> dict[Expr, Home]:
-        """For each node of the result that is in a region, the region."""
+        """For each node of the result that is in a region, its region."""
         return homes_of(self.trace.final)
 
     def stage(self, name: str) -> int | None:
-        """The number of the first stage of that name that ran."""
+        """The number of the first stage with this name that ran."""
         for stage in self.trace.stages:
             if stage.name == name and not stage.skipped:
                 return stage.index
         return None
 
     def place(self, call: Call) -> Place:
-        """The operators of the result that compute a call of the input, by region and host."""
+        """The operators of the result that compute a call of the input, in regions and on the
+        host."""
         inside: list[Call] = []
         outside: list[Call] = []
         for image in self.images(call):
@@ -124,8 +126,8 @@ class PipelineRun:
         return Place(tuple(inside), tuple(outside))
 
     def images(self, call: Call, stage: int | None = None) -> tuple[Call, ...]:
-        """The calls that compute a call of the input before a stage (None: in the result): those of
-        the same operator if any are left, else the calls that it was decomposed into."""
+        """The calls that compute a call of the input before a stage (None: in the result): calls of
+        the same operator if any are left, else the calls into which it was decomposed."""
         found = self._images(len(self.trace.stages) if stage is None else stage)
         return found.get(call, ())
 
@@ -135,8 +137,8 @@ class PipelineRun:
         return self._own[stage]
 
     def follow(self, node: Call, stage: int, end: int | None = None) -> tuple[Call, ...]:
-        """The calls that compute `node`, a call before `stage`, before stage `end` (None: in the
-        result): those of the same operator if any are left, else all operators."""
+        """The calls before stage `end` (None: in the result) that compute `node`, a call before
+        `stage`: calls of the same operator if any are left, else all operators."""
         found: tuple[Call, ...] = (node,)
         for s in self.trace.stages[stage:end]:
             found = _calls_after(s, found)
@@ -150,7 +152,8 @@ class PipelineRun:
     @cached_property
     @without_collection()
     def _all(self) -> list[dict[Call, tuple[Call, ...]]]:
-        """For each stage, and for the result: the calls that come from each call of the input."""
+        """For each stage, and for the result: the calls that originate from each call of the
+        input."""
         now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}
         found = [now]
         for stage in self.trace.stages:
@@ -185,8 +188,8 @@ def homes_of(mod: IRModule) -> dict[Expr, Home]:
 
 
 def annotated(mod: IRModule, target: str) -> set[Expr]:
-    """The nodes that annotations give to a target, and the nodes of their composites: those between
-    the begins and ends of a region, and those that begin one without an end."""
+    """The nodes that annotations assign to a target, and the nodes of their composites: nodes
+    between the begins and ends of a region, and nodes after a begin without an end."""
     found: set[Expr] = set()
     todo: list[Expr] = []
     for node in post_order(*mod.functions.values()):
@@ -203,14 +206,14 @@ def annotated(mod: IRModule, target: str) -> set[Expr]:
 
 
 def calls_of(mod: IRModule) -> Iterator[Call]:
-    """The calls of a module that compute; annotations do not."""
+    """The calls of a module that compute values; annotations do not."""
     for node in post_order(*mod.functions.values()):
         if isinstance(node, Call) and not is_annotation(node):
             yield node
 
 
 def typed_calls(mod: IRModule) -> tuple[IRModule, dict[Call, Call]]:
-    """`mod` with types, and for each of its calls the typed one."""
+    """`mod` with types, and the typed call for each of its calls."""
     typed = infer_module(mod)
     return typed, dict(zip(calls_of(mod), calls_of(typed), strict=True))
 
@@ -227,10 +230,10 @@ def _calls_after(stage: Stage, nodes: tuple[Call, ...]) -> tuple[Call, ...]:
 
 
 def _own_images(every: dict[Call, tuple[Call, ...]]) -> dict[Call, tuple[Call, ...]]:
-    """The images that are a call's own.
+    """The images that belong to the call itself.
 
-    A batch norm that is folded into a convolution is an origin of that convolution too, which
-    stays the image of the convolution.
+    A batch norm that was folded into a convolution is also an origin of the new convolution, but
+    that is an image of the convolution only.
     """
     same: dict[Call, tuple[Call, ...]] = {}
     taken: set[Call] = set()

@@ -1,4 +1,4 @@
-"""Two changes that offload a call together, where neither does alone."""
+"""Two changes that together offload a call, if neither does alone."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.patterns import DFPattern
 
 MAX_FIRST = 16
-"""First changes of a call that are tried with a second one."""
+"""Maximum number of first changes that are tried with a second change."""
 
 
 OUT_OF_REACH = ("no-pattern", "no-operand")
-"""Causes of calls that no pattern fits, not even in part."""
+"""Causes of calls that no pattern matches, not even in part."""
 
 
 class Pairs:
-    """The pairs of changes of a workbench.
+    """The pairs of changes of a `ChangeRunner`.
 
-    A pair is a change after which something else keeps a call on the host, and the smallest change
-    for that. In a large module it is looked for in the part around the call, once for parts that
-    are alike, and runs on the whole module if it helps there.
+    A pair is a change after which a different cause keeps a call on the host, and the smallest
+    change for that cause. In a large module, pairs are searched in the part around the call, once
+    for similar parts, and run on the whole module only if they help there.
     """
 
     def __init__(self, work: Workbench):
@@ -39,8 +39,8 @@ class Pairs:
         self._of_parts: dict[object, int | None] = {}  # the position of the first change
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
-        """The first pair with which `call` is offloaded, which no single change does; None without
-        one."""
+        """The first pair with which `call` is offloaded, if no single change offloads it; None if
+        there is none."""
         if found.cause in OUT_OF_REACH and not simplifiers(found):
             return None
         like = self._work.likeness(self._work.inquiry.setup.mod, call)
@@ -69,8 +69,9 @@ def _firsts(work: Workbench, found: Diagnosis, call: Call) -> Iterator[Trial]:
 
 
 def _best(work: Workbench, found: Diagnosis, call: Call) -> tuple[int, VerifiedChange] | None:
-    """The first pair with which a call is offloaded, with the position of its first change; one
-    that needs another pattern, or computes other numbers, only if no other does it."""
+    """The first pair with which a call is offloaded, with the position of its first change. A pair
+    that needs a different pattern, or computes different numbers, is only taken if there is no
+    other."""
     others = []
     given = _patterns(work.inquiry.setup)
     for position, first in enumerate(_firsts(work, found, call)):
@@ -88,8 +89,8 @@ def _patterns(setup: Setup) -> frozenset[DFPattern]:
 
 
 def _is_nearer(then: Diagnosis, found: Diagnosis) -> bool:
-    """Whether less keeps a call on the host than before: another cause, of a pattern that it fits,
-    or a pattern that fits in more parts."""
+    """Whether a call is nearer to being offloaded than before: a different cause, from a pattern
+    that matches it, or a pattern that matches in more parts."""
     if then.cause in OUT_OF_REACH:
         return False
     if then.cause != found.cause:
@@ -100,8 +101,9 @@ def _is_nearer(then: Diagnosis, found: Diagnosis) -> bool:
 
 
 def _after(work: Workbench, first: Trial, found: Diagnosis, call: Call) -> VerifiedChange | None:
-    """The smallest change with which a call is offloaded after a first one; without the first one
-    if that is not needed. None if the first one changes nothing for it, or none does it."""
+    """The smallest change with which a call is offloaded after a first change; without the first
+    change if that is not needed. None if the first change has no effect on the call, or no second
+    change offloads it."""
     ran = work.left_out(first, call) if work.is_part else work.run(first)
     if ran is None:
         return None
@@ -129,8 +131,8 @@ def _after(work: Workbench, first: Trial, found: Diagnosis, call: Call) -> Verif
 
 
 def _alone(given: Setup, first: Setup, change: VerifiedChange) -> Trial | None:
-    """A change of the setup with a first change, as a change of the given one; None if the two
-    cannot be told apart."""
+    """A change of the setup with a first change, expressed as a change of the given setup; None if
+    the two changes cannot be distinguished."""
     both = change.setup
     edits = both.mod is not first.mod
     kept = [p for p in first.passes if p in given.passes]

@@ -29,9 +29,9 @@ from byoc_lab.relay.patterns.patterns import (
 def relaxed(pattern: DFPattern, stop: Mismatch) -> Iterator[tuple[str, DFPattern]]:
     """Patterns that also accept the expression at the mismatch, each with the change in words.
 
-    An operator becomes optional, may have its operands in the other order, or may be another
-    operator; a condition is left out; a constant may be any value; a part that stands in several
-    places may be another value in each.
+    An operator becomes optional, may have its operands in the other order, or may be a different
+    operator; a condition is left out; a constant may be any value; a part that occurs several times
+    may match a different value at each occurrence.
     """
     at, found = stop.pattern, stop.found
     if stop.reused:
@@ -90,7 +90,7 @@ def _condition(at: DFPattern) -> str:
 def replaced(pattern: DFPattern, old: DFPattern, new: DFPattern) -> DFPattern:
     """A copy of a pattern with one part replaced; parts without it are shared.
 
-    `new` may contain `old`, which stays as it is there.
+    `new` may contain `old`, which is not replaced there.
     """
     made: dict[DFPattern, DFPattern] = {}
     for part in post_order_patterns(pattern):
@@ -99,7 +99,7 @@ def replaced(pattern: DFPattern, old: DFPattern, new: DFPattern) -> DFPattern:
 
 
 def _separated(pattern: DFPattern, part: DFPattern) -> DFPattern:
-    """A copy of a pattern with a copy of one part in each of its places."""
+    """A copy of a pattern with a separate copy of one part at each of its occurrences."""
     made: dict[DFPattern, DFPattern] = {}
     for p in post_order_patterns(pattern):
         made[p] = _rebuilt(p, lambda c: _copied(c) if c is part else made.get(c, c))

@@ -1,4 +1,4 @@
-"""`PatternReport`: what `explain_patterns` found of each entry of a pattern table."""
+"""`PatternReport`: the result of `explain_patterns` for each entry of a pattern table."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from byoc_lab.relay.ir.expr import Expr
 class EntryReport:
     """One entry of a pattern table, over some modules.
 
-    status: "matches"; "shadowed" (it would match, and earlier entries take the nodes);
-        "refused" (it would match, and its check refuses); "used outside" (it would match, and a
-        value inside has users outside); "never" (nothing in these modules fits); "impossible" (no
-        module can have what it asks for).
-    matches: the number of composites made of it. alone: the number it has as the only entry.
-    shadowed_by: the entries that took what it would match. witness: a node of a module: where a
-        composite was made, or the best place where none was; place: it in words, with its name in
-        the text of its module; module: the position of that.
+    status: "matches"; "shadowed" (it would match, but earlier entries take the nodes); "refused"
+    (it would match, but its check refuses); "used outside" (it would match, but a value inside has
+    users outside); "never" (nothing in these modules matches); "impossible" (it cannot match in any
+    module). matches: the number of its composites. alone: the number of matches as the only entry.
+    shadowed_by: the entries that took the nodes. witness: a node of a module: the root of a
+    composite, or of the best partial match; place: the witness in words, with its name in the text
+    of its module; module: the position of that module.
     """
 
     position: int
@@ -66,7 +65,7 @@ class PatternReport(Sequence[EntryReport]):
     @overload
     def __getitem__(self, index: slice) -> list[EntryReport]: ...
     def __getitem__(self, index: int | slice | str) -> EntryReport | list[EntryReport]:
-        """An entry by its position, or the first one of a name."""
+        """An entry by position, or the first one with a name."""
         if isinstance(index, (int, slice)):
             return self._entries[index]
         for entry in self._entries:
@@ -76,7 +75,7 @@ class PatternReport(Sequence[EntryReport]):
         raise UnknownNameError(f"the table has no entry {index!r}; {nearest(index, names)}")
 
     def by_status(self, status: str) -> list[EntryReport]:
-        """The entries of one status."""
+        """The entries with a status."""
         return [e for e in self._entries if e.status == status]
 
     @printable

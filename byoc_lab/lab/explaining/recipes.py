@@ -1,4 +1,4 @@
-"""Passes that may prepare a module for a back end: they simplify, fold, or convert it."""
+"""Passes that may prepare a module for a back end, by simplifying, folding or converting it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem
 
 FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
-"""The passes that move what a norm becomes into the weights before it."""
+"""The passes that fold a decomposed norm into the weights before it."""
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
 
 
 def simplifiers(found: Diagnosis) -> list[str]:
-    """The passes that replace the call, or the expression that a pattern found in its place or next
-    to it."""
+    """The passes that replace the call, or the expression that a pattern found instead of it or
+    next to it."""
     nodes: list[Expr] = [found.subject]
-    if found.cause == "no-pattern":  # it is not offloaded as long as it is there
+    if found.cause == "no-pattern":  # the call is not offloaded as long as this exists
         return passes_replacing({found.subject.op_name})
     nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
@@ -37,7 +37,7 @@ def simplifiers(found: Diagnosis) -> list[str]:
 
 def composers(inquiry: Inquiry, subject: Call) -> dict[str, str]:
     """The passes that move calls of an operator into composites of the target, each with its
-    condition; none if the pipeline offloads what TVM does and no more."""
+    condition; none if the pipeline only offloads the same operators as TVM."""
     annotate = inquiry.annotate_target
     if annotate is None or not annotate[1].beyond_tvm:
         return {}
@@ -45,18 +45,19 @@ def composers(inquiry: Inquiry, subject: Call) -> dict[str, str]:
 
 
 def integer_forms(calls: Iterable[Call]) -> list[str]:
-    """The pass that gives fake quantisations, and calls between them, their form in integers, in a
-    module that has some."""
+    """The pass that converts fake quantisations, and calls between them, to integers, if the module
+    has any."""
     fake = FakeQuantizationToInteger
     return [fake.__name__] if any(c.op_name in fake.replaces for c in calls) else []
 
 
 def misplaced(passes: Sequence[Pass], matching: int) -> Iterator[tuple[int, int]]:
-    """The positions of passes that may be in the wrong place, and that of the pass to run them
-    before. matching: the position of the pass that looks for operators to offload.
+    """The positions of passes that may be misplaced, and the position of the pass before which they
+    should run. matching: the position of the pass that looks for operators to offload.
 
-    FoldConstant(fold_qnn=True) computes the constants that FakeQuantizationToInteger looks for, and
-    no pass changes what is matched before it runs."""
+    FoldConstant(fold_qnn=True) evaluates the constants that FakeQuantizationToInteger needs; and a
+    pass that runs after matching does not affect matches.
+    """
     integers = [n for n, p in enumerate(passes) if isinstance(p, FakeQuantizationToInteger)]
     for place in quantised_folding(passes):
         if integers and place < integers[-1]:
@@ -67,18 +68,18 @@ def misplaced(passes: Sequence[Pass], matching: int) -> Iterator[tuple[int, int]
 
 
 def quantised_folding(passes: Sequence[Pass]) -> list[int]:
-    """The positions of passes that compute quantised operators of constants."""
+    """The positions of passes that evaluate quantised operators on constants."""
     return [n for n, p in enumerate(passes) if isinstance(p, FoldConstant) and p.fold_qnn]
 
 
 def called(p: Pass) -> str:
-    """A pass in words: its name, with the option that decides what FoldConstant computes."""
+    """A pass in words: its name, with the option that decides what FoldConstant evaluates."""
     return FOLD_QNN if isinstance(p, FoldConstant) and p.fold_qnn else p.name
 
 
 def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:
-    """The passes that replaced a call, those that removed an operand of it, and those that replaced
-    what a pattern expects near it."""
+    """The passes that replaced a call, the passes that removed an operand of it, and the passes that
+    replaced an expression that a pattern expects near it."""
     names = [inquiry.pass_that_replaced(call)] if found.subject.op is not call.op else []
     at = found.stop.found if found.stop is not None else None
     origin = inquiry.origin(at) if isinstance(at, Call) else None
@@ -93,8 +94,8 @@ def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:
 
 
 def merging(found: Diagnosis) -> tuple[str, ...]:
-    """The passes that make one of two additions, or multiplications, in a row with constants, where
-    a pattern expects another operator than the second."""
+    """The passes that merge two consecutive additions or multiplications with constants, if a
+    pattern expects an operator other than the second one."""
     stop = found.stop
     if stop is None:
         return ()
@@ -107,8 +108,8 @@ def merging(found: Diagnosis) -> tuple[str, ...]:
 
 
 def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:
-    """The passes that write convolutions and pools in their other layout, or compute in float16: as
-    text, the pass, and whether the network computes the same numbers then."""
+    """The passes that convert convolutions and pools to the other layout, or compute in float16:
+    the text, the pass, and whether the network then computes the same numbers."""
     layouts: dict[str, list[str]] = {}
     with_pools: dict[str, list[str]] = {}
     for c in calls:
@@ -125,8 +126,8 @@ def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:
 
 
 def _other_layout(layout: str) -> str:
-    """The layout of a convolution's data with the channels elsewhere: NCHW for NHWC, and so on. ""
-    for any other layout, such as one of blocks."""
+    """The layout of a convolution's data with the channels at the other position: NCHW for NHWC,
+    and so on. "" for any other layout, such as a blocked one."""
     spatial = layout.strip("NC")
     first, last = f"NC{spatial}", f"N{spatial}C"
     return {first: last, last: first}.get(layout, "") if spatial.isupper() else ""

@@ -1,4 +1,4 @@
-"""Why two regions of one target were not merged: the path between them through other code."""
+"""Finds why two regions of one target were not merged: the path between them through other code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class RegionPaths:
-    """The regions of an annotated module, and the paths that keep regions of one target apart."""
+    """The regions of an annotated module, and the paths that prevent merging regions of one
+    target."""
 
     def __init__(self, mod: IRModule):
         self._region: dict[Expr, Region] = {}
@@ -22,7 +23,7 @@ class RegionPaths:
         for func in mod.functions.values():
             nodes: list[Any] = list(post_order(func))
             regions = RegionSet(func)
-            fed: dict[Expr, Call] = {}  # for each begin, the first call that gets its value
+            fed: dict[Expr, Call] = {}  # begin -> the first call that uses its value
             for node in nodes:
                 self._place(node, regions.of(node))
                 if isinstance(node, Call):
@@ -33,9 +34,9 @@ class RegionPaths:
                     self._compare(regions, regions.of(begin), regions.of(begin.args[0]), fed)
 
     def apart(self, node: Expr) -> tuple[Expr, ...]:
-        """The shortest path that keeps the region of a node, which may be in a composite function,
-        apart from a neighbour of the same target: calls from the one region through code outside
-        to the other; empty without one."""
+        """The shortest path that prevents merging the region of a node (which may be in a composite
+        function) with a neighbour of the same target: calls from one region, through code outside,
+        to the other; empty if there is none."""
         region = self._region.get(node)
         return self._path.get(region, ()) if region is not None else ()
 
@@ -43,7 +44,7 @@ class RegionPaths:
         if region is None:
             return
         self._region[node] = region
-        if isinstance(node, Call) and not node.op_name:  # a call of a composite
+        if isinstance(node, Call) and not node.op_name:  # for a call of a composite
             self._region.update(dict.fromkeys(post_order(node.op), region))
 
     def _compare(
@@ -66,7 +67,7 @@ class RegionPaths:
 def _through_others(
     regions: RegionSet, user: Region, maker: Region, fed: Mapping[Expr, Call]
 ) -> tuple[Expr, ...]:
-    """The calls by which a value leaves `maker` and reaches `user` through other code."""
+    """The calls on a path by which a value leaves `maker` and reaches `user` through other code."""
     came: dict[Expr, Expr | None] = {b: None for b in user.inputs}
     todo: deque[Expr] = deque(b for b in user.inputs if regions.of(b.args[0]) is not maker)
     while todo:
@@ -84,8 +85,8 @@ def _through_others(
 def _calls_on(
     start: Expr, came: Mapping[Expr, Expr | None], fed: Mapping[Expr, Call]
 ) -> Iterator[Expr]:
-    """The calls from a node to the region that it reaches, the first call of the region
-    included."""
+    """The calls from a node to the region that it reaches, including the first call of the
+    region."""
     node: Expr | None = start
     while node is not None:
         if not is_annotation(node):

@@ -1,4 +1,4 @@
-"""Changes of the PassContext that let skipped passes run, and of the passes that partition."""
+"""Changes of the PassContext that enable skipped passes, and changes of the partitioning passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byoc_lab.passes.framework.passes import Pass
 
 
 def of_context(setup: Setup) -> Iterator[Trial]:
-    """Changes that let one pass run, those of a level, then all that are skipped: the smallest
+    """Changes that enable one pass, the passes of one level, then all skipped passes: the smallest
     first."""
     off = list(
         dict.fromkeys(p.name for p, context in setup.skipped() if p.name in context.disabled_pass)
@@ -73,14 +73,13 @@ def _at_level(level: int, setup: Setup) -> Trial:
 
 
 def _lacking(setup: Setup) -> dict[str, int]:
-    """The passes that a context skips for its level, with the level that they need."""
+    """The passes that a context skips because of their level, with the level that they need."""
     needed = {p.name: context.needed_level(p.info) for p, context in setup.skipped()}
     return {name: level for name, level in needed.items() if level is not None}
 
 
 def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
-    """Changes that add the passes that no partitioning can do without, if they are not there, or
-    give them their order."""
+    """Changes that add missing passes that every partitioning needs, or correct their order."""
     given = setup = inquiry.setup
     names = []
     if setup.first(AnnotateTarget) is None:
@@ -121,7 +120,7 @@ def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
 
 
 def annotated_first(inquiry: Inquiry) -> Iterator[Trial]:
-    """With the AnnotateTarget that asks the target before those that ask others."""
+    """Run the AnnotateTarget that asks the target before those that ask other targets."""
     setup = inquiry.setup
     own, first = inquiry.annotate_target, setup.first(AnnotateTarget)
     if own is not None and first is not None and own[0] > first[0]:
@@ -135,15 +134,15 @@ def annotated_first(inquiry: Inquiry) -> Iterator[Trial]:
 
 
 def _running(names: Sequence[str], setup: Setup) -> Trial:
-    """With passes that no partitioning can do without, which the pipeline lacks."""
+    """Add passes that every partitioning needs and the pipeline lacks."""
     listed = enumerated(names)
     missing = f"the pipeline does not run {listed}"
     return Trial(f"run {listed}", setup, ("partitioning", *names), missing=missing, decides=True)
 
 
 def _in_order(passes: Sequence[Pass]) -> tuple[Pass, ...]:
-    """With the passes that partition in their order, in the places that these have; as they are if
-    they partition several times."""
+    """Sort the partitioning passes among their positions; unchanged if they partition several
+    times."""
     places = [n for n, p in enumerate(passes) if isinstance(p, PARTITIONING)]
     if len({type(passes[n]) for n in places}) < len(places):
         return tuple(passes)

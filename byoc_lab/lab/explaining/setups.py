@@ -1,4 +1,4 @@
-"""`Setup`: a module with the pipeline that runs on it, pass by pass."""
+"""`Setup`: a module and the pipeline that runs on it, pass by pass."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ from byoc_lab.relay.ir.module import IRModule
 
 Kind = TypeVar("Kind", bound=Pass)
 PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
-"""The passes whose place among each other is given."""
+"""The passes whose relative order is fixed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """The inputs of a run: the module, the passes, and the PassContext at the time of the
-    request.
+    """The inputs of a run: the module, the passes, and the PassContext at the time of the request.
 
-    own: the context of each pass that a function of the user runs in one of its own.
+    own: the PassContext of each pass that a user's function runs in a separate one.
     """
 
     mod: IRModule
@@ -50,7 +49,7 @@ class Setup:
 
     @classmethod
     def of(cls, mod: IRModule, pipeline: Pipeline) -> Setup:
-        """`pipeline` on `mod`, at the level at which it runs by itself (`running_level`)."""
+        """The setup of `pipeline` on `mod`, at its usual level (`running_level`)."""
         members: Sequence[Member]
         least = 0
         if isinstance(pipeline, str):
@@ -58,7 +57,7 @@ class Setup:
         elif isinstance(pipeline, Sequential):
             members = pipeline.passes
         elif isinstance(pipeline, Pass):
-            members, least = [pipeline], pipeline.opt_level  # called directly, it always runs
+            members, least = [pipeline], pipeline.opt_level  # a pass called directly always runs
         elif isinstance(pipeline, (list, tuple)):
             members = pipeline
         elif callable(pipeline):
@@ -70,9 +69,9 @@ class Setup:
 
     @classmethod
     def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
-        """`pipeline` on `mod`; by default that of the back end `target`.
+        """The setup of `pipeline` on `mod`; by default the pipeline of the back end `target`.
 
-        Raises UnknownNameError for a target that is not registered, unless a pass of the pipeline
+        Raises UnknownNameError if the target is not registered and no pass of the pipeline
         annotates for it.
         """
         made = None if pipeline is None else cls.of(mod, pipeline)
@@ -82,9 +81,9 @@ class Setup:
         return cls.of(mod, target) if made is None else made
 
     def run(self, target: str, known: Known | None = None) -> PipelineRun:
-        """Run the pipeline, except for known results. Without these, checks and predicates are
-        asked again whether their answers stay. Raises what a pass raises, except for malformed
-        regions."""
+        """Run the pipeline, reusing known results. Without known results, checks and predicates are
+        asked a second time, to compare their answers. Raises the errors of the passes, except for
+        malformed regions."""
         again = known is None
         known = {} if known is None else known
         answers: list[Answers] = []
@@ -109,36 +108,37 @@ class Setup:
         return PipelineRun(run, target, answers, known)
 
     def result(self, mod: IRModule, start: int = 0, stop: int | None = None) -> IRModule:
-        """What the passes at some positions make of a module. Raises what they raise."""
+        """The result of the passes at some positions on a module. Raises the errors of the
+        passes."""
         for member in self.passes[start:stop]:
             with self.context_of(member):
                 mod = Sequential([member])(mod)
         return mod
 
     def context_of(self, p: Pass) -> PassContext:
-        """The context that a pass runs in."""
+        """The PassContext in which a pass runs."""
         return self.own.get(p, self.context)
 
     @property
     def contexts(self) -> tuple[PassContext, ...]:
-        """The context of each pass."""
+        """The PassContext of each pass."""
         return tuple(map(self.context_of, self.passes))
 
     def context_at(self, position: int) -> PassContext:
-        """The context of a new pass at a position: that of the pass which is there, or of the last
-        one."""
+        """The context of a new pass at a position: the context of the pass there, else of the last
+        pass."""
         beside = self.passes[position : position + 1] or self.passes[-1:]
         return self.context_of(beside[0]) if beside else self.context
 
     def skipped(self) -> Iterator[tuple[Pass, PassContext]]:
-        """The passes, and members of sequences in them, that do not run, with their contexts."""
+        """The passes, and members of sequences among them, that do not run, with their contexts."""
         for member in self.passes:
             context = self.context_of(member)
             for p in skipped_members([member], context):
                 yield p, context
 
     def at_level(self, opt_level: int) -> Setup:
-        """With this opt_level in place of lower ones."""
+        """Raise lower opt_levels to this one."""
         return self._with_contexts(
             {
                 c: copied(c, opt_level=opt_level)
@@ -148,7 +148,7 @@ class Setup:
         )
 
     def enabling(self, *names: str) -> Setup:
-        """Without disabling the passes of these names."""
+        """Enable the disabled passes with these names."""
         return self._with_contexts({
             c: copied(c, disabled_pass=[n for n in c.disabled_pass if n not in names])
             for c in (self.context, *self.own.values())
@@ -168,24 +168,24 @@ class Setup:
 
     @property
     def partitioning(self) -> int:
-        """The position of the first pass that partitions; 0 without one."""
+        """The position of the first partitioning pass; 0 if there is none."""
         return next((n for n, p in enumerate(self.passes) if _partitions(p)), 0)
 
     def unpartitioned(self, ran: PipelineRun) -> IRModule:
-        """The module that this pass got in a run of the setup."""
+        """The input module of this pass in a run of the setup."""
         mod = self.mod
         for member in self.passes[: self.partitioning]:
             mod = ran.known[mod, member, self.context_of(member)].result(mod)
         return mod
 
     def with_pass(self, position: int, *new: Pass) -> Setup:
-        """With further passes before the one at `position`."""
+        """Insert further passes before the pass at `position`."""
         context = self.context_at(position)
         passes = (*self.passes[:position], *new, *self.passes[position:])
         return replace(self, passes=passes, own={**self.own, **dict.fromkeys(new, context)})
 
     def replacing(self, position: int, new: Pass) -> Setup:
-        """With another pass at `position`."""
+        """Replace the pass at `position`."""
         passes = list(self.passes)
         context = self.context_of(passes[position])
         passes[position] = new
@@ -203,8 +203,8 @@ def _partitions(p: Pass) -> bool:
 
 
 def _with_one_table(passes: Iterable[Pass]) -> list[Pass]:
-    """With one MergeComposite for several in a row, which merges the same: entries are tried one
-    after another."""
+    """Replace consecutive MergeComposite passes by one with the same result, because entries are
+    tried one after the other."""
     made: list[Pass] = []
     for p in passes:
         places = (n for n in reversed(range(len(made))) if not isinstance(made[n], InferType))
@@ -222,8 +222,9 @@ def _with_one_table(passes: Iterable[Pass]) -> list[Pass]:
 
 
 def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:
-    """The members of a pipeline, including those of nested sequences without a name, or with passes
-    that partition, if these run as a whole and require nothing."""
+    """The members of a pipeline. Nested sequences are replaced by their members if they are unnamed
+    or contain partitioning passes, provided that they run as a whole and require no other
+    passes."""
     for p in map(as_member, pipeline):
         runs = context.enables(p.info) and not p.required
         if isinstance(p, Sequential) and runs and (p.name == "sequential" or _partitions(p)):

@@ -1,4 +1,4 @@
-"""A change to be tried, and one that was tried and offloads a call."""
+"""A change to be tried, and a tried change that offloads a call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from byoc_lab.relay.ir.module import IRModule
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A change that was not run yet. key: equal for trials with the same run. calls: maps calls of
-    the input to their replacements; others stay themselves. missing: the pass that does not run
-    without the change, in words. decides: whether `missing` is the whole reason."""
+    the input to their replacements; all other calls are unchanged. missing: the pass that does not
+    run without the change, in words. decides: whether `missing` is the whole reason."""
 
     what: str
     setup: Setup
@@ -27,24 +27,23 @@ class Trial:
     decides: bool = False
 
     def succeeds(self, place: Place) -> bool:
-        """Whether a call that ends at `place` is offloaded, or nothing of it is left to compute
-        with a further pass."""
+        """Whether a call computed at `place` is offloaded or, after an additional pass, nothing of
+        it is left to compute."""
         return place.offloaded or (place.removed and bool(self.missing))
 
 
 @dataclass(frozen=True, eq=False)
 class VerifiedChange:
-    """A change with which a call is offloaded; the pipeline was run with it.
+    """A change that offloads a call; the pipeline was run with it.
 
-    what: the change in words. keeps_numbers: whether the network computes the same as before.
-    setup: the changed module, passes and PassContext (`setup.mod`, `setup.passes`,
-    `setup.context`).
-    outcome: the run. call: the call in the changed module. region: the external function that has
-    it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
-    missing: which pass does not run without the change, in words. decides: nothing else than that
-    keeps the call on the host. offloaded: the number of calls of the module that are offloaded,
-    before and with the change. lost: of those before, the number that are not with the change.
-    calls: as in `Trial`.
+    what: the change in words. keeps_numbers: whether the network computes the same numbers as
+    before. setup: the changed module, passes and PassContext (`setup.mod`, `setup.passes`,
+    `setup.context`). outcome: the run. call: the call in the changed module. region: the external
+    function that then contains it; "" if an additional pass leaves nothing of it to compute, as for
+    a dropout. missing: the pass that does not run without the change, in words. decides: whether
+    only this keeps the call on the host. offloaded: the numbers of offloaded calls of the module,
+    before and with the change. lost: the number of calls that were offloaded before, but are not
+    with the change. calls: as in `Trial`.
     """
 
     what: str
@@ -60,8 +59,8 @@ class VerifiedChange:
     calls: dict[Call, Call] = field(default_factory=dict, repr=False)
 
     def offloads(self, call: Call) -> bool:
-        """Whether regions compute a call of the input with the change, or nothing of it is left to
-        compute with a further pass."""
+        """Whether, with the change, regions compute a call of the input, or an additional pass
+        leaves nothing of it to compute."""
         place = self.outcome.place(self.calls.get(call, call))
         return place.offloaded or (place.removed and bool(self.missing))
 

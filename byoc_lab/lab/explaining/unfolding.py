@@ -1,4 +1,4 @@
-"""Functions of the user in a pipeline that partition, replaced by the passes that they run."""
+"""Replaces user functions that partition, in a pipeline, by the passes that they run."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _MAY_PARTITION = (*PARTITIONING, UserModulePass)
 
 
 def unfolded(setup: Setup) -> Setup:
-    """With the passes that functions of the user run in place of those that partition by them.
+    """The setup with each partitioning user function replaced by the passes that it runs.
 
-    Each runs in the context that its function gave it. What a function changes itself, before,
-    between or after its passes, becomes a pass of its own. The functions run once to see that; one
-    that raises stays as it is.
+    Each pass keeps the PassContext from its function. Changes by the function itself, before,
+    between or after its passes, become separate passes. The functions run once to find this out; a
+    function that raises is not replaced.
     """
     try:
         return _unfolded(setup)
-    except Exception:  # the run that is to be explained raises it again
+    except Exception:  # the explained run raises the error again
         return setup
 
 
 def _unfolded(setup: Setup) -> Setup:
     made = _with_parts(setup)
-    return setup if made is setup else _unfolded(made)  # a part may be a function, too
+    return setup if made is setup else _unfolded(made)  # a part may be a user function, too
 
 
 def lint_context(mod: Any, pipeline: Any) -> Any:
-    """A pipeline with functions of the user as `lint` takes it in its place: the passes that they
-    run where they partition, each as its own context has it, up to a function that raises."""
+    """The lint context of a pipeline with user functions: partitioning functions are replaced by
+    the passes that they run, each with its own PassContext, up to a function that raises."""
     if not isinstance(mod, IRModule):
         return pipeline
     setup, raised = Setup.of(mod, pipeline), None
@@ -63,7 +63,7 @@ def lint_context(mod: Any, pipeline: Any) -> Any:
 
 
 def _failing(setup: Setup) -> tuple[int, Exception] | None:
-    """The position of a function of the user that raises, and its exception; None if a pass before
+    """The position of a user function that raises, and its exception; None if an earlier pass
     raises, or none does."""
     mod = setup.mod
     for position, p in enumerate(setup.passes):
@@ -95,8 +95,8 @@ def _with_parts(setup: Setup) -> Setup:
 def _parts_of(
     p: UserModulePass, mod: IRModule, context: PassContext
 ) -> Iterator[tuple[Pass, PassContext]]:
-    """The passes that lead to the result of a function of the user, and those that change what it
-    changes itself, with their contexts."""
+    """The passes that contribute to the result of a user function, and passes for the function's
+    own changes, with their contexts."""
     required = list(map(make_pass, p.required))
     yield from ((q, context) for q in required)
     recorder = Recorder(functions=UserModulePass)
@@ -119,7 +119,7 @@ def _parts_of(
 
 
 def _enabling(p: Pass, context: PassContext) -> PassContext:
-    """A context in which a sequence runs a pass, as a direct call does in any."""
+    """A context in which a sequence runs a pass, as a direct call always does."""
     if context.enables(p.info):
         return context
     others = [name for name in context.disabled_pass if name != p.name]
@@ -127,11 +127,11 @@ def _enabling(p: Pass, context: PassContext) -> PassContext:
 
 
 class _OwnPart(ModulePass):
-    """What a function of the user changes itself after some of the passes that it runs, until it
-    runs the next one or ends.
+    """The changes that a user function makes itself, after some of the passes that it runs, until
+    it runs the next pass or ends.
 
-    It runs the function again: on the module of the first time, with the results of the first time
-    in place of the passes before this place, and its own input in place of the last of them.
+    It runs the function again on the module of the first run. The passes before this point are
+    replaced by their results from the first run, and the last of them by this pass's input.
     """
 
     def __init__(self, whole: Run, way: Sequence[Run], position: int):
@@ -139,7 +139,7 @@ class _OwnPart(ModulePass):
         start = inner.index(way[position - 1]) + 1 if position else 0
         self._whole, self._done = whole, inner[:start]
         self._then: Pass | None = None
-        self._others = 0  # passes like the next one that lead nowhere, before it
+        self._others = 0  # similar passes before it that do not contribute to the result
         if position < len(way):
             self._then = way[position].the_pass
             others = inner[start : inner.index(way[position])]
@@ -164,23 +164,24 @@ def _are_alike(p: Pass, other: Pass) -> bool:
 
 
 class _Reached(BaseException):
-    """Ends a function of the user at a pass; no `except Exception` in it ends this. mod: what that
-    pass gets."""
+    """Ends a user function at a pass; an `except Exception` in the function does not catch it. mod:
+    the input of that pass."""
 
     def __init__(self, mod: IRModule):
         self.mod = mod
 
 
 class _Replay:
-    """Observes a function of the user that is run again, and ends it at a pass.
+    """Observes a second run of a user function, and ends it at a pass.
 
-    results: in place of the first passes; where one is None, that pass runs and raises again.
-    then: the pass that ends it; None if it ends by itself. others: how many alike run before that.
+    results: the results that replace the first passes; for None, the pass runs and raises again.
+    then: the pass that ends it; None if it ends by itself. others: the number of similar passes
+    that run before that.
     """
 
     def __init__(self, results: Sequence[IRModule | None], then: Pass | None, others: int):
         self._results, self._then, self._others = list(results), then, others
-        self._inside = 0  # passes that run
+        self._inside = 0  # the passes that run
 
     def begin(self, p: Pass, mod: IRModule) -> IRModule | None:
         if not self._inside and self._results:

@@ -1,4 +1,4 @@
-"""Matches without a composite, or with several copies of one, and the reasons."""
+"""Finds why a match has no composite, or several copies of one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.relay.patterns.grouping import group_at
 
 
 def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """All of a pattern matches, and its composite was not made."""
+    """The whole pattern matches, but its composite was not created."""
     name, graph = attempt.name, attempt.graph
     answer = attempt.check is None or ask_check(attempt.check, attempt.root, name)
     if not answer:
@@ -55,7 +55,7 @@ def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosi
 
 
 def _of_this_name(inquiry: Inquiry, attempt: Attempt, node: Expr) -> str | None:
-    """The earlier entry with the name of this one whose match has a node; None if none has."""
+    """The earlier entry with the same name whose match contains a node; None if there is none."""
     for n in range(attempt.position):
         groups = inquiry.groups(n, attempt.graph) if inquiry.table[n][0] == attempt.name else ()
         if any(node in group.body for group in groups):
@@ -64,7 +64,8 @@ def _of_this_name(inquiry: Inquiry, attempt: Attempt, node: Expr) -> str | None:
 
 
 def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """Another match of the same entry, nearer to the end of the function, has a part of it."""
+    """A different match of the same entry, nearer to the end of the function, contains a part of
+    it."""
     for group in inquiry.groups(attempt.position, attempt.graph):
         shared = [n for n in group.nodes if n in attempt.body and n in group.body]
         if shared and group.root is not attempt.root:
@@ -82,12 +83,13 @@ def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis 
 
 def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
     """An earlier entry made a composite of an operand or a user of the match, or of another node
-    that the pattern compares. A user can be enough: its composite may take a value inside the match
-    as an argument."""
+    that the pattern compares. A composite of a user can prevent the match, because it may take a
+    value inside the match as an argument."""
     operands = [p for n in attempt.body if isinstance(n, Call) for p in n.args]
     group = group_at(attempt.pattern, attempt.root, attempt.graph)
     assert group is not None  # the whole pattern matches
-    compared = [n for nodes in group.taken.values() for n in nodes]  # inputs may have a form
+    # inputs may be restricted to some form
+    compared = [n for nodes in group.taken.values() for n in nodes]
     users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
     alone = inquiry.groups(attempt.position, attempt.graph)
     if not any(group.root is attempt.root for group in alone):
@@ -108,7 +110,7 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
 
 
 def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """The call is where a pattern has an input, which stays outside."""
+    """The call matches an input of the pattern, which stays outside."""
     if attempt.fit.stops:
         return None
     return Diagnosis(
@@ -120,7 +122,7 @@ def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
 
 
 def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """A region of the target has a copy of it, and so has the host."""
+    """A region of the target has a copy of the call, and so has the host."""
     homes = inquiry.outcome.homes
     copies = inquiry.outcome.follow(subject, inquiry.matching)
     inside = [n for n in copies if n in homes and homes[n].compiler == inquiry.target]
@@ -147,7 +149,7 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def used_outside(attempt: Attempt) -> Iterator[tuple[Expr, Expr]]:
-    """The values inside a match that have users outside of it, each with such a user."""
+    """The values inside a match that have users outside of it, each with one such user."""
     for value in attempt.body:
         if value is not attempt.root:
             for user in attempt.graph.outputs.get(value, ()):

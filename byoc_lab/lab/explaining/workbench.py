@@ -1,4 +1,4 @@
-"""Changes that may offload a call, tried by running the pipeline."""
+"""`ChangeRunner`: tries changes that may offload a call, by running the pipeline."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.below import operators_of
 
 GROUPING = (MergeCompilerRegions, PartitionGraph)
-"""Passes that put nothing into a region that AnnotateTarget left out."""
+"""Passes that do not add calls to regions if AnnotateTarget left them out."""
 
 
 class Workbench:
     """Tries changes for the calls of an inquiry; changes that several calls share run once.
 
-    given: the workbench of the setup that the user has, if the inquiry is about a changed one.
-    changed: that change, in words. calls: maps the calls of the given setup to their replacements.
-    is_part: the module is a part of another one, with calls that the passes leave to the host:
-    changes that leave them there run up to AnnotateTarget alone.
+    given: the runner of the user's setup, if the inquiry is about a changed setup. changed: that
+    change, in words. calls: maps the calls of the given setup to their replacements. is_part:
+    whether the module is a part of a larger module, with calls that the passes leave to the host;
+    changes that do not alter this run only up to AnnotateTarget.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Workbench:
         self._surroundings: dict[IRModule, Surroundings | None] = {}
         self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
         self._parts: dict[Hashable, tuple[IRModule, Call] | None] = {}
-        self._known: Known = inquiry.outcome.known if is_part else {}  # of runs on parts
+        self._known: Known = inquiry.outcome.known if is_part else {}  # number of runs on parts
         self._narrow: dict[tuple[MergeComposite, frozenset[str]], MergeComposite] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
-        """The first change with which `call` is offloaded; None if no tried change does it."""
+        """The first change with which `call` is offloaded; None if no tried change offloads it."""
         trials = self.changes.of(found, call)
         if self.is_part:
             trials = (t for t in trials if not self.stays_out(t.setup, t.calls.get(call, call)))
@@ -69,8 +69,8 @@ class Workbench:
         return self.first(trials, call)
 
     def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
-        """A change for calls on the host for one reason. If parameters lack values, it binds all of
-        them; else it is the smallest change for the first call."""
+        """A change for calls that are on the host for one reason. If parameters lack values, it
+        binds all of them; else it is the smallest change for the first call."""
         if group[0].cause == "unbound-constant":
             names = tuple(dict.fromkeys(name for found in group for name in found.unbound))
             change = self.first(self.changes.with_bound(names), calls[0])
@@ -80,7 +80,7 @@ class Workbench:
 
     @cached_property
     def without_lets(self) -> Workbench | None:
-        """The workbench for the module in graph form; None if that was tried, or cannot run."""
+        """The runner for the module in graph form; None if that was tried, or cannot run."""
         ran = None if self._given is not None else self.run(self.changes.graph_form())
         if ran is None:
             return None
@@ -89,8 +89,8 @@ class Workbench:
         return Workbench(Inquiry(trial.setup, outcome, of.given), self, f"{trial.what}; and ")
 
     def likely(self, trials: Iterator[Trial], call: Call) -> Iterator[Trial]:
-        """Those changes that are worth a run on the whole module: in a large one, those that
-        offload the call in the part around it."""
+        """The changes that are worth a run on the whole module: in a large module, only changes
+        that offload the call in the part around it."""
         return (trial for trial in trials if self._may_help(trial, call))
 
     def _may_help(self, trial: Trial, call: Call) -> bool:
@@ -105,7 +105,7 @@ class Workbench:
         return self._helps[key]
 
     def likeness(self, mod: IRModule, call: Call) -> Hashable:
-        """Equal for calls with equal parts around them; None in a small module."""
+        """A key that is equal for calls with equal parts around them; None in a small module."""
         if mod not in self._surroundings:
             self._surroundings[mod] = Surroundings.of(mod)
         around = self._surroundings[mod]
@@ -117,7 +117,7 @@ class Workbench:
         return like
 
     def in_part(self, call: Call) -> tuple[Workbench, Call] | None:
-        """The workbench for the part around a call, and the call there; None in a small module,
+        """The runner for the part around a call, and the call there; None in a small module,
         without a part, or if AnnotateTarget takes the call there."""
         like = self.likeness(self.inquiry.setup.mod, call)
         part = None if like is None else self._parts[like]
@@ -128,7 +128,7 @@ class Workbench:
         return ran and (Workbench(Inquiry(setup, ran[1], {}), is_part=True), part[1])
 
     def left_out(self, trial: Trial, call: Call) -> tuple[Trial, PipelineRun] | None:
-        """A run up to AnnotateTarget, if that leaves a call to the host for good; else None."""
+        """A run up to AnnotateTarget, if that leaves a call to the host permanently; else None."""
         setup = trial.setup
         found = setup.first(AnnotateTarget)
         if found is None or not self.stays_out(setup, trial.calls.get(call, call)):
@@ -163,7 +163,7 @@ class Workbench:
         return bool(images) and annotated(outcome.trace.final, outcome.target).isdisjoint(images)
 
     def _with_entries_of(self, call: Call, setup: Setup) -> PipelineRun | None:
-        """A run with those entries of the pattern table alone that may take a call, which no other
+        """A run with only those entries of the pattern table that may match a call, which no other
         entry puts into a composite."""
         found = setup.first(MergeComposite)
         before = found and self._outcome(
@@ -180,9 +180,9 @@ class Workbench:
         return self._outcome(setup, self._known)
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
-        """The first of some changes with which `call` is offloaded. After one with which calls are
-        lost that were offloaded before, the others are tried as well: of those that lose none, and
-        keep the numbers if it does, the one that offloads most counts."""
+        """The first change with which `call` is offloaded. If it loses calls that were offloaded
+        before, the other changes are tried, too. Among changes that lose none (and keep the numbers
+        if the first one does), the change that offloads the most calls is taken."""
         working = self._working(trials, call)
         found = next(working, None)
         if found is None or not found.lost:
@@ -211,15 +211,15 @@ class Workbench:
 
     @cached_property
     def _offloaded(self) -> set[Call]:
-        """The calls of the module of which the host computes nothing."""
+        """The calls of the module that are not computed on the host at all."""
         outcome = self._first.inquiry.outcome
         return {c for c in outcome.calls if not outcome.place(c).outside}
 
     def _effect(
         self, trial: Trial, outcome: PipelineRun
     ) -> tuple[tuple[int, int], int, dict[Call, Call]]:
-        """What a change that was run does, the same for every call that it is tried for: the number
-        of offloaded calls before and after it, how many it loses, and each call with the change."""
+        """The effect of a change that was run, cached for all calls: the numbers of offloaded calls
+        before and with it, the number of lost calls, and the image of each call."""
         if trial.key not in self._effects:
             calls = self._first.inquiry.outcome.calls
             images = {c: self._image(trial, c) for c in calls}
@@ -230,17 +230,17 @@ class Workbench:
 
     @property
     def _first(self) -> Workbench:
-        """The workbench of the setup that the user has."""
+        """The runner of the user's setup."""
         return self._given or self
 
     def _image(self, trial: Trial, call: Call) -> Call:
-        """The call with a change, for a call of the setup that the user has."""
+        """The image, with a change, of a call of the user's setup."""
         there = self._calls.get(call, call)
         return trial.calls.get(there, there)
 
     def run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
-        """The trial that was run for the key of this one, whose calls are in its module, and what
-        came of it; None if the pipeline fails."""
+        """The trial that was run for this trial's key, whose calls are in its module, and the
+        outcome; None if the pipeline fails."""
         if trial.key not in self._runs:
             outcome = self._outcome(trial.setup, self.inquiry.outcome.known)
             self._runs[trial.key] = None if outcome is None else (trial, outcome)
@@ -252,14 +252,14 @@ class Workbench:
             with warnings.catch_warnings():  # a change that may be dropped must not warn
                 warnings.simplefilter("ignore")
                 outcome = setup.run(self.inquiry.target, known)
-        except ByocLabError:  # the pipeline fails with this change, so that it is not offered
+        except ByocLabError:  # the pipeline fails with this change, so it is not offered
             return None
         return outcome if outcome.trace.error is None else None
 
 
 def _is_unknown(call: Call, annotate: AnnotateTarget, before: PipelineRun) -> bool:
-    """Whether AnnotateTarget has no predicate to ask about a call, which the passes before it put
-    into no composite and no region."""
+    """Whether AnnotateTarget has no predicate for a call that earlier passes put into no composite
+    and no region."""
     images, mod, target = before.images(call), before.trace.final, before.target
     if not images or any(
         not isinstance(i.op, Op) or annotate.predicate(i.op, target) is not None for i in images

@@ -17,6 +17,7 @@ ALL: tuple[Message, ...] = (
     *relax.MESSAGES, *own.MESSAGES, *partitioning.MESSAGES, *building.MESSAGES,
     *codegens.MESSAGES, *programs.MESSAGES, *typing.MESSAGES
 )  # fmt: skip
-"""Every message that is known; of two that are in a text at one place, the first here counts."""
+"""All known messages; if two are found at the same position of a text, the first in this list
+counts."""
 
 __all__ = ["ALL", "Message"]

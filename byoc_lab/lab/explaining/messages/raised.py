@@ -1,7 +1,7 @@
-"""Messages of byoc_lab's own errors of BYOC, read from the places that raise them.
+"""Messages of byoc_lab's own BYOC errors, read from the source lines that raise them.
 
-What such an error says is written once, where it is raised; so no table of them can be incomplete.
-The class of the error says what to do (`ByocLabError.advice`).
+So each message is written only once, and the table of messages is always complete. The class of the
+error says what to do (`ByocLabError.advice`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ FOLDERS = (
 )  # fmt: skip
 """The parts of the package that annotate, partition, generate code, build and run."""
 LEAST_ANCHOR, LEAST_TEXT = 12, 20
-"""Characters of the longest fixed part, and of all, by which a message is recognized."""
+"""Minimum length of the longest fixed part, and of all fixed parts, by which a message is
+recognized."""
 VALUE = r"[\s\S]{0,400}?"
 OF_REGION = r"(?P<said>\bregion @[^\W\d]\w*: [^\n]+)"
 
 
 @dataclass(frozen=True)
 class Raised:
-    """One place that makes an error, with one of the texts that it gives it. parts: the fixed parts
-    of its message, None for a value."""
+    """One source location that creates an error, with one of its texts. parts: the fixed parts of
+    its message, None for a value."""
 
     file: str
     line: int
@@ -64,7 +65,7 @@ def own_message(error: type[ByocLabError], anchors: tuple[str, ...], pattern: st
 
 @lru_cache(maxsize=1)
 def own_errors() -> dict[str, type[ByocLabError]]:
-    """The classes of byoc_lab's errors by name."""
+    """The classes of byoc_lab's errors, by name."""
     return {
         name: value
         for name, value in vars(errors).items()
@@ -74,8 +75,8 @@ def own_errors() -> dict[str, type[ByocLabError]]:
 
 @lru_cache(maxsize=1)
 def raised() -> tuple[Raised, ...]:
-    """Every place of `FOLDERS` that makes an error of byoc_lab; none if the package was installed
-    without its sources."""
+    """All source locations in `FOLDERS` that create an error of byoc_lab; none if the package was
+    installed without its sources."""
     package = Path(errors.__file__).parent
     files = (file for folder in FOLDERS for file in sorted((package / folder).rglob("*.py")))
     return tuple(place for file in files for place in _places(file, package))
@@ -83,8 +84,8 @@ def raised() -> tuple[Raised, ...]:
 
 @lru_cache(maxsize=1)
 def recognizable() -> tuple[Message, ...]:
-    """The messages of these places, the longest fixed text first; then any other about a region,
-    such as one that code generated for it raises."""
+    """The messages of these locations, the longest fixed text first; then a general message for any
+    other error about a region, such as an error of its generated code."""
     known = [place for place in raised() if place.is_recognizable]
     known.sort(key=lambda place: -sum(map(len, place.fixed)))
     of_region = own_message(ByocLabError, ("region @",), OF_REGION)

@@ -11,13 +11,13 @@ from functools import cached_property
 class Message:
     """One error message, or several with one meaning.
 
-    name: words joined by hyphens. anchors: fixed parts of the message, of which one is in every
-        text that has it. pattern: a regular expression for the message, tried from a little before
-        the anchor on; its named groups are the values. era: the versions of TVM that say so.
-    cause: what went wrong; todo: what to do. Both may have {values}.
-    rules: the lint rules that find the place in a module. lesson: the case that shows it.
-    samples: texts that have it. stated: whether the message itself says the cause. The others are
-        guesses until a rule finds the place in a module (`Meaning.certain`).
+    name: words joined by hyphens. anchors: fixed parts of the message; every matching text contains
+    at least one of them. pattern: a regular expression for the message, tried from shortly before
+    the anchor; its named groups are the values. era: the TVM versions with this message. cause:
+    what went wrong; todo: what to do. Both may contain {values}. rules: the lint rules that find
+    the location in a module. lesson: the case that shows it. samples: texts that contain it.
+    stated: whether the message itself states the cause. Other causes are guesses until a rule finds
+    the location in a module (`Meaning.certain`).
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""The texts that expressions of a Python source can make: fixed parts, and values between them."""
+"""The texts that expressions of a Python source can produce: fixed parts, and values between
+them."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ Text = tuple[str | None, ...]
 """Fixed parts of a text, and None for each value in it."""
 VALUE: list[Text] = [(None,)]
 MOST = 24
-"""Texts of one expression; one with more is a value."""
+"""Maximum number of texts of one expression; an expression with more counts as a value."""
 
 
 class Texts:
-    """The texts of the expressions of a module. It follows variables that have one value in their
+    """The texts of the expressions of a module. Follows variables with a single value in their
     function, and calls of the module's functions."""
 
     def __init__(self, module: ast.Module):
@@ -24,7 +25,7 @@ class Texts:
         self._read(module, module)
 
     def of(self, expr: ast.expr) -> list[Text]:
-        """The texts that an expression can make, each once."""
+        """The texts that an expression can produce, without duplicates."""
         return list(dict.fromkeys(map(_joined, self._of(expr, frozenset()))))
 
     def _of(self, expr: ast.expr, open_: frozenset[ast.AST]) -> list[Text]:
@@ -63,8 +64,8 @@ class Texts:
         return found
 
     def _read(self, node: ast.AST, home: ast.AST) -> None:
-        """Note the function around each expression, and what its variables are assigned: None for
-        what is not an expression, such as the values of a loop."""
+        """Record the function around each expression and the values assigned to its variables: None
+        for values that are not expressions, such as those of a loop."""
         for child in ast.iter_child_nodes(node):
             self._home[child] = home
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
@@ -87,7 +88,7 @@ def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 def _joined(text: Text) -> Text:
-    """A text whose neighbouring parts are one."""
+    """A text with adjacent fixed parts joined."""
     found: list[str | None] = []
     for is_value, parts in groupby(text, key=lambda part: part is None):
         joined = "".join(part for part in parts if part)
