@@ -14,7 +14,7 @@ SHAPE = (3, 4)
 TYPE = relay.TensorType(SHAPE, "float32")
 UNARY = ("abs", "tanh", "negative", "nn.relu", "exp", "sigmoid")
 BINARY = ("add", "subtract", "multiply", "maximum")
-# Chains of operators with attributes, of other shapes and types in between, that give TYPE again.
+# Chains of operators with attributes, with other shapes and types in between, that return TYPE.
 CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
     lambda x: relay.clip(x, -0.5, 0.5),
     lambda x: relay.nn.softmax(x, axis=0),
@@ -32,7 +32,7 @@ def _swapped(x: relay.Expr) -> relay.Expr:
     return relay.concatenate([halves[1], halves[0]], axis=1)
 
 
-# The same through tuples.
+# Such chains through tuples.
 TUPLE_CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
     _swapped,
     lambda x: relay.concatenate(relay.split(x, 2, axis=1).astuple(), axis=1),
@@ -48,7 +48,7 @@ def _call(name: str, *args: relay.Expr) -> relay.Call:
 def constants(draw: st.DrawFn) -> relay.Constant:
     """A float32 constant that broadcasts with SHAPE."""
     shape = draw(st.sampled_from([SHAPE, (4,), (1, 4), (3, 1), ()]))
-    if not shape:  # TVM prints scalars with six digits: take one that survives
+    if not shape:  # TVM prints scalars with six digits: this one needs no more
         return relay.const(draw(st.sampled_from([0.5, -2.0, 0.0, 1.25])))
     seed = draw(st.integers(0, 99))
     return relay.const(np.random.RandomState(seed).uniform(-1, 1, shape).astype("float32"))
@@ -56,7 +56,7 @@ def constants(draw: st.DrawFn) -> relay.Constant:
 
 @st.composite
 def functions(draw: st.DrawFn, captured: relay.Expr) -> relay.Function:
-    """A function literal of one parameter, which may use a value from outside; or a Primitive."""
+    """A function literal with one parameter, which may use an outside value; or a Primitive one."""
     param = relay.var("p", TYPE)
     inner = _call(draw(st.sampled_from(BINARY)), param, draw(constants()))
     if draw(st.booleans()):
@@ -76,7 +76,7 @@ def dataflow(
 ) -> relay.Expr:
     """A graph with sharing over `leaves`: calls, tuples and projections, of type TYPE.
 
-    `callee` is a function of the module, TYPE -> TYPE, that may be called.
+    `callee`: a function of the module, TYPE -> TYPE, that may be called.
     """
     pool = list(leaves)
     kinds = ["unary", "binary", "constant", "chain"]
@@ -98,7 +98,8 @@ def dataflow(
         elif kind == "global":
             pool.append(relay.Call(callee, [draw(pick)]))
         elif kind == "function":
-            # It captures variables only: of other values TVM's printer makes unreadable text.
+            # It captures variables only: for other captured values TVM's printer writes invalid
+            # text.
             captured = draw(st.sampled_from(leaves))
             pool.append(relay.Call(draw(functions(captured)), [draw(pick)]))
         else:
@@ -111,8 +112,11 @@ def dataflow(
 def modules(
     draw: st.DrawFn, lets: bool = True, tuples: bool = True, closures: bool = True
 ) -> IRModule:
-    """A typed module whose @main takes two tensors: dataflow, lets, an if, in any nesting, and
-    sometimes calls of a second function, @helper."""
+    """A typed module whose @main takes two tensors.
+
+    Its body has dataflow, lets and an if, in any nesting, and sometimes calls of a second function,
+    @helper.
+    """
     mod = IRModule()
     helper = None
     if draw(st.booleans()):
@@ -138,6 +142,6 @@ def modules(
 
 
 def inputs() -> dict[str, np.ndarray]:
-    """Values for the parameters of `modules`."""
+    """Values for the parameters of a module from `modules`."""
     random = np.random.RandomState(7)
     return {n: random.uniform(-1, 1, SHAPE).astype("float32") for n in ("x", "y")}

@@ -1,7 +1,7 @@
-"""How much of the tests runs: all, or one in N (`make slow ONE_IN=N`).
+"""The part of the tests that runs: all, or one in N (`make slow ONE_IN=N`).
 
-The sweeps are many cases of a kind: the tests of a file and their parameters, the examples that a
-test draws, the seeds that it tries. CI runs a part of each, the same in every run.
+The sweeps try many cases: parameters of tests, drawn examples, and seeds. CI runs a part of each,
+the same in every run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ONE_IN = int(os.environ.get("ONE_IN", "1"))
 
 
 def some(count: int) -> int:
-    """How many of so many examples or seeds a test tries: at least one."""
+    """The number of examples or seeds to try, out of `count`: at least one."""
     return -(-count // ONE_IN)
 
 
 def one_in(items: Iterable[pytest.Item], n: int = ONE_IN) -> Iterator[pytest.Item]:
-    """One in n of the tests of each file, the first among them, and all tests that draw examples:
-    these draw one in n of their examples."""
+    """One in n of the tests of each file, beginning with the first, and every test that draws
+    examples, which draws one in n of them."""
     seen: Counter[Path] = Counter()
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: each recipe is followed in a copy of the repository."""
+"""CONTRIBUTING.md: each recipe is executed in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.M | re.S)
 PYTHON = ".venv/bin/python"
 
-# How to see that a recipe's thing was found: by discovery, or by its one import.
+# For each recipe, an expression that shows that its result was found: by discovery, or by an
+# import.
 FOUND = {
     "Add an operator": "from byoc_lab import relay; relay.cube",
     "Add a pass": "from byoc_lab.passes import make_pass; make_pass('RemoveDoubleNegative')",
@@ -47,7 +48,7 @@ FOUND = {
     ),
 }
 
-# What to change in a recipe, to see that its own command then fails.
+# For each recipe, a change after which its own command must fail.
 MISTAKES = {
     "Add an operator": ("x * x * x)", "x * x)"),
     "Add a pass": ("return inner.args[0] if", "return inner if"),
@@ -58,7 +59,7 @@ MISTAKES = {
     "Add an exercise": ('regions = (("dnnl", ("tanh",)),)', 'regions = (("dnnl", ("abs",)),)'),
 }
 
-# The tests that hold the whole repository against its own rules.
+# The tests that check the whole repository's structure.
 STRUCTURE = (
     "tests/test_mirror.py", "tests/test_mirror_lab.py", "tests/test_imports.py",
     "tests/test_files.py", "tests/test_errors.py", "tests/test_repository.py",
@@ -67,8 +68,8 @@ STRUCTURE = (
     "tests/importers/test_importers.py", "tests/docs/test_symptoms.py",
 )  # fmt: skip
 
-# A development installation puts a finder of its own before PYTHONPATH. This module is imported
-# at start-up, and takes it away, so that the copy is what is tested.
+# A development installation puts a finder before PYTHONPATH. This module is imported at startup
+# and removes it, so that the copy is tested.
 SITECUSTOMIZE = """\
 import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "Redirecting" not in type(f).__name__]
@@ -114,7 +115,7 @@ def _recipes() -> list[Recipe]:
 
 
 def _changed(text: str, change: str, path: str) -> str:
-    """The text with a change: its lines begin with a space, + or -."""
+    """The text after a change whose lines begin with a space, + or -."""
     lines = change.splitlines(keepends=True)
     before, after = ("".join(n[1:] for n in lines if n[0] in kept) for kept in (" -", " +"))
     assert text.count(before) == 1, f"{path} has {text.count(before)} places for the change"
@@ -130,7 +131,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _run_commands(recipe: Recipe, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The recipe's commands, up to the first that fails."""
+    """Runs the recipe's commands, up to the first that fails."""
     for command in recipe.commands:
         python, *arguments = shlex.split(command)
         assert python == PYTHON, command
@@ -141,7 +142,7 @@ def _run_commands(recipe: Recipe, folder: Path) -> subprocess.CompletedProcess[s
 
 
 RECIPES = _recipes()
-QUICK = {"Add a lint rule", "Add an importer"}  # the others are followed in the slow tests
+QUICK = {"Add a lint rule", "Add an importer"}  # the other recipes run in the slow tests
 
 
 def _label(recipe: Recipe) -> str:
@@ -153,7 +154,7 @@ each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=_label)
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what the recipes need."""
+    """A copy of the files that the recipes need."""
     folder = tmp_path / "copy"
     unneeded = shutil.ignore_patterns("golden", "browser", "data", "*.tmp")
     for name in ("byoc_lab", "tests", "tools"):
@@ -166,8 +167,8 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_layer_imports_those_before_it_alone() -> None:
-    """The list of layers is in the order of the table that the imports are held against."""
+def test_layer_imports_only_earlier_layers() -> None:
+    """The list of layers has the order of the table in test_imports.py."""
     section = TEXT.partition("\n## Layers\n")[2].partition("\n## ")[0]
     listed = re.findall(r"`byoc_lab/(\w+)/`", section)
     assert listed[0] == "relay" and listed[-1] == "compat" and len(listed) == len(set(listed))
@@ -178,7 +179,7 @@ def test_a_layer_imports_those_before_it_alone() -> None:
             assert not used & later, f"{name} imports {used & later}, listed after it"
 
 
-def test_every_recipe_has_its_checks() -> None:
+def test_every_recipe_has_a_check_and_a_mistake() -> None:
     names = [recipe.name for recipe in RECIPES]
     assert names == list(FOUND) == list(MISTAKES)
     assert all(recipe.files and recipe.commands for recipe in RECIPES)
@@ -186,7 +187,7 @@ def test_every_recipe_has_its_checks() -> None:
 
 @pytest.mark.slow
 @each_recipe
-def test_a_recipe_works(recipe: Recipe, copy: Path) -> None:
+def test_recipe_works(recipe: Recipe, copy: Path) -> None:
     if recipe.name == "Add a back end":
         _needs_a_compiler()
     check = f"import byoc_lab; assert byoc_lab.__file__.startswith({str(copy)!r})\n"
@@ -203,8 +204,7 @@ def test_a_recipe_works(recipe: Recipe, copy: Path) -> None:
     [pytest.param(r, marks=[] if r.name in QUICK else [pytest.mark.slow]) for r in RECIPES],
     ids=_label,
 )
-def test_a_recipe_with_a_mistake_fails(recipe: Recipe, copy: Path) -> None:
-    """The recipe's own tests notice it."""
+def test_recipe_with_a_mistake_fails_its_own_tests(recipe: Recipe, copy: Path) -> None:
     if recipe.name == "Add a back end":
         _needs_a_compiler()
     old, new = MISTAKES[recipe.name]
@@ -218,13 +218,13 @@ def test_a_recipe_with_a_mistake_fails(recipe: Recipe, copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_recipes_pass_the_checks_and_the_tests_of_the_structure(tmp_path: Path) -> None:
-    """In a whole copy, after `make generate`, as a change has to."""
+def test_all_recipes_together_pass_the_checks_and_structure_tests(tmp_path: Path) -> None:
+    """In a complete copy, after `make generate`, as for any change."""
     pytest.importorskip("mypy", reason="mypy is not installed")
     _needs_a_compiler()
     copy = tmp_path / "copy"
     unneeded = shutil.ignore_patterns(".venv", ".git", "build", "dist", "node_modules", "*.tmp")
-    shutil.copytree(ROOT, copy, ignore=unneeded, symlinks=True)  # with what mypy knows already
+    shutil.copytree(ROOT, copy, ignore=unneeded, symlinks=True)  # with mypy's cache
     (copy / "sitecustomize.py").write_text(SITECUSTOMIZE)
     for recipe in RECIPES:
         recipe.follow(copy)
@@ -241,7 +241,7 @@ def test_all_recipes_pass_the_checks_and_the_tests_of_the_structure(tmp_path: Pa
         assert done.returncode == 0, f"{arguments}\n{done.stdout[-5000:]}{done.stderr[-2000:]}"
 
 
-def test_their_code_is_in_the_style_of_the_repository(copy: Path) -> None:
+def test_code_of_recipes_has_the_style_of_the_repository(copy: Path) -> None:
     pytest.importorskip("ruff", reason="ruff is not installed")
     for recipe in RECIPES:
         recipe.follow(copy)

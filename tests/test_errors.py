@@ -1,4 +1,4 @@
-"""What messages are made of: counts, and the place of an error in somebody else's code."""
+"""Parts of messages: counts, and the source location of an error in a user's code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ PACKAGE = Path(byoc_lab.__file__).parent
         (1, "annotation for dnnl", "1 annotation for dnnl"),
     ],
 )
-def test_counts(count: int, noun: str, text: str) -> None:
+def test_counted_noun_is_singular_for_one_and_plural_otherwise(
+    count: int, noun: str, text: str
+) -> None:
     assert counted(count, noun) == text
 
 
@@ -33,7 +35,9 @@ def test_counts(count: int, noun: str, text: str) -> None:
         (PACKAGE.with_name("byoc_lab_kernels") / "relu.py", True),
     ],
 )
-def test_the_place_is_the_last_one_outside_of_the_package(path: Path, is_outside: bool) -> None:
+def test_location_of_an_error_is_the_last_one_outside_the_package(
+    path: Path, is_outside: bool
+) -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         exec(compile("1 / 0", str(path), "exec"))
     place = place_outside(caught.value)

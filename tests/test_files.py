@@ -1,4 +1,4 @@
-"""A file is replaced by a complete new one, or stays as it was."""
+"""`write_text` and `replacing`: a file is replaced by a complete new one, or stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.files import ordinary_file, path_of, replacing, write_text
 from byoc_lab.run.library_file import verify
 
 
-def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+def test_file_is_written_and_replaced(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_text(path, "old ●\n")
     write_text(str(path), "new\n")
@@ -25,7 +25,7 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["report.html"]
 
 
-def test_an_error_keeps_the_old_file(tmp_path: Path) -> None:
+def test_error_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(KeyboardInterrupt), replacing(path) as new:
@@ -34,7 +34,7 @@ def test_an_error_keeps_the_old_file(tmp_path: Path) -> None:
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["report.html"]
 
 
-def test_rights_and_links_are_kept(tmp_path: Path) -> None:
+def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
     path, link = tmp_path / "file", tmp_path / "link"
     path.write_text("old")
     path.chmod(0o640)
@@ -60,7 +60,7 @@ def test_device_file_is_written_in_place() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_full_disk_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
         write_text("/dev/full", "text")
     path = tmp_path / "grades.csv"
@@ -74,7 +74,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
     assert not os.listdir(tmp_path)
 
 
-def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+def test_missing_folder_error_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "file"
     with pytest.raises(FileNotFoundError) as raised:
         write_text(path, "text")
@@ -112,8 +112,10 @@ def test_invalid_file_name_is_refused(opening: Callable[[Any], Any], path: Any) 
         (verify, ".so"),
     ],
 )
-def test_a_device_is_not_read(opening: Callable[[Any], Any], suffix: str, tmp_path: Path) -> None:
-    """Nor a FIFO, which nobody may ever write."""
+def test_device_or_fifo_is_not_read(
+    opening: Callable[[Any], Any], suffix: str, tmp_path: Path
+) -> None:
+    """Reading a FIFO could block forever."""
     path = tmp_path / f"file{suffix}"
     path.symlink_to(os.devnull)
     with pytest.raises((ByocLabError, OSError), match="expected an ordinary file, found a device"):
@@ -133,7 +135,7 @@ def test_only_ordinary_files_are_read(tmp_path: Path) -> None:
         ordinary_file(tmp_path / "absent")
 
 
-def test_names_that_are_not_unicode_stay(tmp_path: Path) -> None:
+def test_file_names_that_are_not_unicode_are_kept(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     write_text(path, "text")
     assert path_of(os.fsencode(path)) == path and path.read_text() == "text"

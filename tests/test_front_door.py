@@ -1,4 +1,4 @@
-"""Wrong arguments of every function in `byoc_lab.__all__`: a ByocLabError says what to do."""
+"""Wrong arguments of every function in `byoc_lab.__all__` raise a ByocLabError with advice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARRAY = np.ones((2, 2), "float32")
 TRACE = byoc_lab.trace(MODULE, ["InferType"])
 SAVED = TRACE.save(Path(tempfile.mkdtemp()) / "trace")
 
-# Valid arguments of each function; the test replaces each of them with each of WRONG.
+# Valid arguments of each function; the test replaces each of them by each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
     "apply": {"diff": byoc_lab.diff(MODULE, MODULE), "mod": MODULE},
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
@@ -70,7 +70,7 @@ WRONG: dict[str, Any] = {
     "class": byoc_lab.transform.InferType,
     "call": relay.nn.relu(relay.var("z")),
 }
-# Results, not called by users.
+# Classes of results, which users do not call.
 RESULTS = {
     "Comparison", "Diff", "Explanation", "Explanations", "Finding", "Findings", "Fix", "IRModule",
     "Trace",
@@ -129,16 +129,16 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
         ),
     ],
 )  # fmt: skip
-def test_the_error_says_how_to_continue(call: Any, error: type[ByocLabError], message: str) -> None:
+def test_error_says_how_to_continue(call: Any, error: type[ByocLabError], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def test_a_single_rule_needs_no_list() -> None:
+def test_single_rule_needs_no_list() -> None:
     assert not byoc_lab.lint(MODULE, rules="BYL001")
 
 
-def test_programs_expect_lists_of_inputs() -> None:
+def test_programs_refuse_a_single_array_as_inputs() -> None:
     pytest.importorskip("tvm")
     program = byoc_lab.build(MODULE)
     with pytest.raises(InputError, match=r"found one array of shape \(2, 2\); write \[x\]"):

@@ -1,4 +1,4 @@
-"""`import byoc_lab`: its effects on the process, and the names it provides."""
+"""`import byoc_lab`: its effects on the process, and its public names."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ for heavy in ("tvm", "tvm_ffi", "torch", "IPython", "anywidget"):
 """
 
 
-def test_the_import_patches_nothing() -> None:
+def test_import_patches_nothing() -> None:
     subprocess.run([sys.executable, "-c", SNAPSHOT], check=True, timeout=900)
 
 
-def test_names_of_tvm_are_modules_of_their_own() -> None:
-    """Each is a file that Python imports, not an entry that code puts into sys.modules."""
+def test_modules_with_names_of_tvm_are_real_files() -> None:
+    """Python imports each from a file; no code inserts entries into sys.modules."""
     for name in ("transform", "relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl"):
         module = importlib.import_module(f"byoc_lab.{name}")
         assert module.__name__ == module.__spec__.name == f"byoc_lab.{name}"
@@ -56,7 +56,7 @@ def test_names_of_tvm_are_modules_of_their_own() -> None:
     assert callable(relay.qnn.transform.CanonicalizeOps)
 
 
-def test_relay_does_not_use_its_facades() -> None:
+def test_relay_does_not_import_its_facades() -> None:
     facades = {
         "byoc_lab.relay.transform",
         "byoc_lab.relay.qnn.transform",

@@ -1,8 +1,9 @@
-"""Imports point one way: between modules, where no cycle is allowed, and between folders.
+"""Import directions: no cycles between modules, and folders import only those that the table
+allows.
 
-An import inside a function counts like one at the top of the file: it only postpones a cycle.
-So does one under `if TYPE_CHECKING`, which ties the types. The import of a module's own packages,
-which Python adds, does not count.
+An import inside a function counts like one at the top of the file, because it only postpones a
+cycle; so does one under `if TYPE_CHECKING`, which couples the types. The implicit import of a
+module's parent packages does not count.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import byoc_lab
 NAME = byoc_lab.__name__
 ROOT = Path(byoc_lab.__file__).parent
 
-# For each folder (or module) the others that its modules may import, lowest layer first. A name
-# stands for everything below it. A module belongs to the longest name here that it is in, and
-# `relay.*` stands for the modules that lie directly in `relay/`.
+# For each folder (or module), the others that its modules may import, lowest layer first. A name
+# includes everything below it. A module belongs to the longest matching name, and `relay.*` means
+# the modules directly in `relay/`.
 LAYERS = {
     "version": "",
     "printing": "",
@@ -114,8 +115,8 @@ LAYERS = {
     "compat": "errors printing display relay passes run backends lab importers transform byoc_lab",
 }
 
-# Modules of TVM's names that are above the folder they lie in, which must not import them; where
-# one may be imported, the table has its own name.
+# Modules with TVM's names that belong to a higher layer than their folder; modules of the folder
+# must not import them. If one may be imported, the table lists it separately.
 ABOVE_THEIR_FOLDER = {
     "relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl", "relay.frontend",
 }  # fmt: skip
@@ -124,14 +125,14 @@ NOTEBOOK_PACKAGES = {
     "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "IPython", "matplotlib", "traitlets",
 }  # fmt: skip
 TVM_PACKAGES = {"tvm", "tvm_ffi"}
-# `relay.op` because the definition of an operator has its translation to Relax.
+# `relay.op` because the definition of an operator contains its translation to Relax.
 MAY_IMPORT_TVM = {
     "run", "backends", "backends.dnnl", "relax", "importers", "compat", "relay.op",
     "relay.op.framework", "lessons.solutions",
 }  # fmt: skip
 
 
-# Scripts of old, and answers as students write them: they import TVM where they begin.
+# Old scripts, and answers as students write them: they import TVM at the top.
 ON_TOP = {"compat", "lessons.solutions"}
 
 
@@ -155,21 +156,21 @@ MODULE_PATHS = _modules()
 def _statements(
     node: ast.AST, lazy: bool = False, for_types: bool = False
 ) -> Iterator[tuple[ast.stmt, bool, bool]]:
-    """Every import statement below a node, whether a function holds it, and whether it is there for
-    types alone."""
+    """Every import statement below a node, with whether it is inside a function, and whether it
+    is for types only."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, lazy, for_types
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             yield from _statements(ast.Module(child.body, []), lazy, True)
             yield from _statements(ast.Module(child.orelse, []), lazy, for_types)
-        elif not isinstance(child, ast.expr):  # which hold no statements
+        elif not isinstance(child, ast.expr):  # nodes without statements
             function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
             yield from _statements(child, lazy or function, for_types)
 
 
 def imports_of(source: str, package: str) -> set[Imported]:
-    """The dotted names that a module's text imports; relative ones start from `package`."""
+    """The dotted names that a module's text imports; relative ones are resolved from `package`."""
     found = set()
     for statement, lazy, for_types in _statements(ast.parse(source)):
         if isinstance(statement, ast.Import):
@@ -194,7 +195,8 @@ def _imports() -> dict[str, set[Imported]]:
 
 
 def _defining(name: str) -> str | None:
-    """The module of this package that an imported name is, or is in; None for any other."""
+    """The module of this package that an imported name is, or that defines it; None for any
+    other."""
     while name and name not in MODULE_PATHS:
         name = name.rpartition(".")[0]
     return name or None
@@ -202,7 +204,8 @@ def _defining(name: str) -> str | None:
 
 @cache
 def _graph(types: bool = False) -> dict[str, set[str]]:
-    """For each module the others of this package that it imports; `types`: also for types alone."""
+    """For each module, the modules of this package that it imports; `types`: including those for
+    types only."""
     return {
         module: {m for n in names if (types or not n.for_types) and (m := _defining(n.name))}
         - {module}
@@ -211,7 +214,7 @@ def _graph(types: bool = False) -> dict[str, set[str]]:
 
 
 def layer_of(module: str) -> str:
-    """The name of the table that a module belongs to."""
+    """The name in the table that a module belongs to."""
     inner = module.removeprefix(f"{NAME}.")
     if inner in LAYERS:
         return inner
@@ -254,16 +257,16 @@ def test_layers_import_what_the_table_allows() -> None:
     assert not refused, "\n".join(refused)
 
 
-def test_the_table_has_no_cycles() -> None:
+def test_table_has_no_cycles() -> None:
     TopologicalSorter({layer: _allowed(layer) for layer in LAYERS}).prepare()
 
 
-def test_the_table_names_what_exists() -> None:
+def test_table_names_existing_modules() -> None:
     assert {layer_of(module) for module in MODULE_PATHS} == LAYERS.keys()
     assert {name for names in LAYERS.values() for name in names.split()} <= LAYERS.keys()
 
 
-def test_the_drawing_of_the_architecture_has_every_folder_above_what_it_imports() -> None:
+def test_drawing_of_the_architecture_places_every_folder_above_its_imports() -> None:
     page = (ROOT.parent / "docs/explanation/architecture.md").read_text(encoding="utf-8")
     drawing = page.partition("```text\n")[2].partition("```")[0]
     rows = [row.split("  ")[0].split(", ") for row in drawing.splitlines()]
@@ -278,7 +281,7 @@ def test_the_drawing_of_the_architecture_has_every_folder_above_what_it_imports(
 
 
 def test_nothing_imports_compat() -> None:
-    """The core knows nothing of scripts of old; whoever wants `compat` names it."""
+    """The core is independent of old scripts; users import `compat` explicitly."""
     users = [
         module
         for module, others in _graph().items()
@@ -293,18 +296,19 @@ def test_only_the_view_and_the_grading_of_notebooks_import_notebook_packages() -
     assert found == {"lab.view", "lessons.grading"}, sorted(users)
 
 
-def test_only_what_runs_modules_imports_tvm() -> None:
+def test_only_modules_that_run_code_import_tvm() -> None:
     users = _users_of(TVM_PACKAGES)
     assert {layer_of(module) for module in users} <= MAY_IMPORT_TVM, sorted(users)
 
 
-def test_the_core_imports_tvm_when_it_is_used() -> None:
+def test_core_imports_tvm_only_inside_functions() -> None:
     eager = {m for m in _users_of(TVM_PACKAGES, lazy=False) if layer_of(m) not in ON_TOP}
     assert not eager, sorted(eager)
 
 
 def _users_of(packages: set[str], lazy: bool = True) -> set[str]:
-    """The modules that import one of some packages, in functions too if `lazy`."""
+    """The modules that import one of the given packages; `lazy`: including imports inside
+    functions."""
     return {
         module
         for module, names in _imports().items()
@@ -315,7 +319,7 @@ def _users_of(packages: set[str], lazy: bool = True) -> set[str]:
     }
 
 
-def test_imports_are_found_wherever_they_are() -> None:
+def test_imports_are_found_at_every_position() -> None:
     source = """
 import a.b
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Jobs on executors: results stream in, and a crash or an endless loop is an outcome."""
+"""Jobs on executors: results arrive one by one, and a crash or an endless loop is an outcome."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BAD = {"segfault": jobs.segfaulting, "endless": jobs.hanging, "raise": jobs.rais
 
 
 def check(found: list[Outcome]) -> None:
-    """Two good models, and one of each bad kind."""
+    """Runs two valid models, and one of each invalid kind."""
     kinds = {o.job.name: o for o in found}
     assert len(found) == len(kinds) == 5
     assert kinds["a"].ok and kinds["b"].ok and not any(kinds[name].ok for name in BAD)
     assert kinds["segfault"].kind == "crashed" and "SIGSEGV" in kinds["segfault"].error
-    assert "segfaulting" in kinds["segfault"].error  # where it crashed
+    assert "segfaulting" in kinds["segfault"].error  # the line of the crash
     assert kinds["endless"].kind == "timed out" and "within 4 s" in kinds["endless"].error
     assert kinds["raise"].kind == "failed" and "no model today" in str(kinds["raise"])
 
@@ -40,10 +40,10 @@ def models() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_pool_of_spawned_processes() -> None:
+def test_many_runs_on_a_pool_of_spawned_processes() -> None:
     found = list(many("bisect", models(), time_limit=4, kernels=False))
     check(found)
-    assert found[-1].job.name == "endless"  # the others did not wait for it
+    assert found[-1].job.name == "endless"  # other jobs did not wait for it
 
 
 @pytest.mark.slow
@@ -57,12 +57,12 @@ def test_many_runs_on_a_dask_cluster(dask_client: Any) -> None:
 def test_many_runs_on_threads() -> None:
     with ThreadPoolExecutor(3) as threads:
         check(list(many("bisect", models(), executor=threads, time_limit=4, kernels=False)))
-        assert threads.submit(int, "3").result() == 3  # it is still in use
+        assert threads.submit(int, "3").result() == 3  # the executor can still be used
 
 
 @pytest.mark.slow
 @pytest.mark.native
-def test_validate_of_files_models_and_seeds(tmp_path: Path) -> None:
+def test_validate_of_files_models_and_seeds_gives_one_outcome_each(tmp_path: Path) -> None:
     path = tmp_path / "small.relay"
     path.write_text(jobs.small().astext(), encoding="utf-8")
     with ThreadPoolExecutor(1) as thread:
@@ -74,21 +74,21 @@ def test_validate_of_files_models_and_seeds(tmp_path: Path) -> None:
     assert all("seed 3" in o.result.inputs[0] for o in found if o.job.seed == 3)
 
 
-def test_a_job_is_pickled_and_runs_anywhere() -> None:
+def test_job_is_pickled_and_runs_anywhere() -> None:
     job = Job("bisect", jobs.small(), "small", options={"seed": 7})
     copy = pickle.loads(pickle.dumps(job))
     assert structural_equal(copy.model, job.model) and copy.options == {"seed": 7}
     assert not copy.run().found and "seed 7" in str(copy.run())
 
 
-def test_a_back_end_of_another_module_is_imported() -> None:
+def test_missing_module_of_a_back_end_is_a_failed_outcome() -> None:
     job = Job("bisect", jobs.small, backend="no such pipeline", imports=("no_such_module",))
     (found,) = outcomes([job], ThreadPoolExecutor(1))
     assert found.kind == "failed" and "no_such_module" in found.error
 
 
 class Losing(Executor):
-    """Its workers die, as those of a cluster whose machine is switched off."""
+    """An executor whose workers die, as when a cluster's machine is switched off."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -118,21 +118,21 @@ def test_wrong_arguments_raise_errors_that_name_them(
         many(**{"models": jobs.small, **arguments})
 
 
-def test_coverage_of_several_back_ends() -> None:
+def test_coverage_of_several_back_ends_is_one_outcome() -> None:
     with ThreadPoolExecutor(1) as thread:
         (found,) = many("coverage", jobs.small, executor=thread)
     assert found.kind == "done", found.error
     assert "nn.relu" in str(found.result) or "100" in str(found.result)
 
 
-def test_the_front_door_has_it() -> None:
+def test_many_is_public() -> None:
     assert byoc_lab.many is many
 
 
-# The guard ----------------------------------------------------------------------------------------
+# WorkerProcess ----------------------------------------------------------------------------------
 
 
-def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
+def test_worker_process_serves_again_after_a_crash_and_a_hang() -> None:
     guard = WorkerProcess()
     first = guard.call(os.getpid, time_limit=9)
     assert guard.call(os.getpid, time_limit=9) == first
@@ -150,8 +150,8 @@ def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
 
 
 @pytest.mark.slow
-def test_no_process_is_left_when_the_parent_dies() -> None:
-    """Even where its child is in an endless loop."""
+def test_no_process_remains_when_the_parent_dies() -> None:
+    """Even if its child is in an endless loop."""
     script = (
         "import os, threading, time\n"
         "from byoc_lab.containment.guarded import guarded\n"

@@ -1,4 +1,4 @@
-"""What lower layers call of higher ones is there once `byoc_lab` is imported."""
+"""Slots through which lower layers call higher ones are filled by `import byoc_lab`."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def test_every_slot_is_listed_and_filled() -> None:
         assert all(slot() for slot in slots)
 
 
-def test_relay_is_a_language() -> None:
+def test_relay_slot_implements_language() -> None:
     assert isinstance(RELAY()(relay.IRModule()), Language)
 
 
-def test_a_slot_calls_what_filled_it_last() -> None:
+def test_slot_calls_the_function_that_filled_it_last() -> None:
     slot: late.Slot[int] = late.Slot()
     slot.fill(lambda: 1)
     slot.fill(lambda: 2)
     assert slot() == 2
 
 
-def test_objects_are_shown_by_the_view_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_are_displayed_by_the_view_in_the_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     class Words:
         def mimebundle(self, obj: object) -> dict[str, str]:
             return {"text/plain": type(obj).__name__}
@@ -57,7 +57,7 @@ def test_objects_are_shown_by_the_view_that_is_there(monkeypatch: pytest.MonkeyP
     assert [s._repr_mimebundle_()["text/plain"] for s in shown] == ["IRModule", "Findings"]
 
 
-def test_methods_of_nodes_and_patterns_work_by_them() -> None:
+def test_methods_of_nodes_and_patterns_use_their_slots() -> None:
     assert all(callable(getattr(NODE_CODE(), field.name)) for field in fields(NodeCode))
     x = relay.var("x", shape=(2,))
     call = x + x
@@ -70,6 +70,6 @@ def test_methods_of_nodes_and_patterns_work_by_them() -> None:
 
 
 @pytest.mark.parametrize("module", ["relay.ir.node", "relay.ir.module"])
-def test_a_lower_module_that_is_imported_first_has_them(module: str) -> None:
+def test_lower_module_imported_first_has_filled_slots(module: str) -> None:
     uses = f"import byoc_lab.{module}; from byoc_lab.relay.ir.node_code import NODE_CODE"
     subprocess.run([sys.executable, "-c", f"{uses}; NODE_CODE()"], check=True, timeout=900)

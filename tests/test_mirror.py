@@ -20,7 +20,7 @@ OF_FRAMEWORK = {
 
 
 @pytest.mark.parametrize("module", sorted(OF_PASSES | OF_FRAMEWORK))
-def test_a_pass_has_a_test_file_of_its_name(module: str) -> None:
+def test_pass_has_a_test_file_of_its_name(module: str) -> None:
     *folders, name = module.split(".")[1:]
     path = TESTS.joinpath(*folders, f"test_{name}.py")
     assert path.is_file(), f"write {path.relative_to(TESTS.parent)}"

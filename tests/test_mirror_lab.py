@@ -26,7 +26,7 @@ def _module(rule: LintRule) -> str:
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
-def test_a_rule_has_a_test_file_that_checks_its_samples(rule: LintRule) -> None:
+def test_rule_has_a_test_file_that_checks_its_samples(rule: LintRule) -> None:
     assert _module(rule) == rule.name.replace("-", "_"), "a file has the name of its rule"
     path = RULES / f"test_{_module(rule)}.py"
     assert path.exists(), f"write {path}"
@@ -39,7 +39,7 @@ def test_every_test_file_of_rules_has_its_rule() -> None:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_has_a_test_file(command: str) -> None:
+def test_command_has_a_test_file(command: str) -> None:
     path = TESTS / "cli" / f"test_{command}.py"
     assert path.exists(), f"write {path}"
     assert f'"{command}"' in path.read_text(encoding="utf-8"), f"{path} does not run {command}"

@@ -1,4 +1,5 @@
-"""The main job on the real network: MobileNet v1, partitioned, run on DNNL, right and offloaded."""
+"""MobileNet v1 on DNNL: partitioned, compiled, run; results are right and every block is
+offloaded."""
 
 from __future__ import annotations
 
@@ -45,10 +46,10 @@ def report(before: IRModule, exe: Executable) -> Report:
     return validate(before, exe, [IMAGE])
 
 
-def test_the_weights_make_it_a_fair_test(before: IRModule) -> None:
+def test_random_weights_give_varied_scores(before: IRModule) -> None:
     (scores,) = evaluate(before, [IMAGE]).outputs
     assert scores.shape == (1, 1000)
-    assert 1 < np.log(scores).std() < 4  # of the logits: neither all alike nor one alone
+    assert 1 < np.log(scores).std() < 4  # of the logits: neither uniform nor a single peak
     assert scores.min() > 1e-9 and scores.max() < 0.5
     again, params = mobilenet.workload()
     assert len(params) == 27 * 5 + 2  # weight and four vectors for each block, fc_weight, fc_bias
@@ -57,7 +58,7 @@ def test_the_weights_make_it_a_fair_test(before: IRModule) -> None:
     assert again["main"].ret_type == before["main"].ret_type
 
 
-def test_weights_and_image_are_the_same_on_every_machine() -> None:
+def test_weights_and_image_are_equal_on_every_machine() -> None:
     _, params = mobilenet.workload()
     found = zlib.crc32(IMAGE.tobytes())
     for name in sorted(params):
@@ -65,7 +66,9 @@ def test_weights_and_image_are_the_same_on_every_machine() -> None:
     assert found == 0xD2721B27
 
 
-def test_every_block_is_one_kernel_and_nothing_falls_back(exe: Executable, report: Report) -> None:
+def test_every_block_is_one_kernel_and_no_region_falls_back(
+    exe: Executable, report: Report
+) -> None:
     assert report.ok
     exe.assert_offloaded()
     (card,) = exe.cards()
@@ -85,8 +88,8 @@ def test_regions_and_output_are_within_tolerance(report: Report) -> None:
 
 
 @pytest.mark.slow
-def test_agrees_with_onnx_runtime(before: IRModule, exe: Executable) -> None:
-    """An independent implementation on the same weights, held to the same tolerance."""
+def test_mobilenet_agrees_with_onnxruntime(before: IRModule, exe: Executable) -> None:
+    """An independent implementation with the same weights and the same tolerance."""
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'byoc-lab[test]'")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     options = runtime.SessionOptions()
@@ -105,7 +108,7 @@ def float64(mod: IRModule) -> Bounded:
 
 
 def onnx_model() -> bytes:
-    """The network as ONNX, operator by operator, with its parameters as initializers."""
+    """The network in ONNX, operator by operator, with its parameters as initializers."""
     from onnx import TensorProto, checker, helper, numpy_helper
 
     mod, params = mobilenet.workload()
@@ -158,7 +161,7 @@ def onnx_operator(call: Call) -> tuple[str, dict[str, object]]:
     }[name]
 
 
-def test_a_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> None:
+def test_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> None:
     seen = 0
 
     def wrong(pre: Expr, post: Expr) -> Expr:

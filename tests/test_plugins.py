@@ -1,4 +1,4 @@
-"""`byoc_lab.plugins`: files and modules to import, and back ends of installed packages."""
+"""`byoc_lab.plugins`: imported files and modules, and back ends of installed packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALLED = f"def register():\n{chip.CHIP}".replace("\n", "\n    ")
 
 @pytest.fixture(autouse=True)
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Modules, paths and back ends as before; the working directory is the test's."""
+    """Restores modules, paths and back ends; the working directory is the test's."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     yield
@@ -34,7 +34,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def install(folder: Path, package: str, code: str, name: str = "mychip", call: str = "") -> None:
-    """A package as pip installs it, with an entry point."""
+    """Installs a package as pip does, with an entry point."""
     (folder / f"{package}.py").write_text(code)
     facts = folder / f"{package}-1.5.dist-info"
     facts.mkdir()
@@ -44,7 +44,7 @@ def install(folder: Path, package: str, code: str, name: str = "mychip", call: s
 
 
 class TestImport:
-    def test_a_file_registers_a_back_end_once(self, tmp_path: Path) -> None:
+    def test_file_registers_a_back_end_once(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "sub" / "neighbour.py").write_text("COUNT = []\n")
         text = "import neighbour\nneighbour.COUNT.append(1)\n"
@@ -79,7 +79,7 @@ class TestImport:
             ),
         ],
     )
-    def test_an_error_names_the_file_and_the_line(
+    def test_error_in_an_imported_file_names_the_file_and_the_line(
         self, tmp_path: Path, name: str, code: str | None, message: str
     ) -> None:
         if code is not None:
@@ -93,7 +93,7 @@ class TestImport:
 
 class TestInstalled:
     @pytest.mark.parametrize(("code", "call"), [(chip.CHIP, ""), (CALLED, ":register")])
-    def test_a_back_end_is_loaded_when_it_is_named(
+    def test_installed_back_end_is_loaded_at_its_first_use(
         self, tmp_path: Path, code: str, call: str
     ) -> None:
         install(tmp_path, "chip_package", code, call=call)
@@ -104,7 +104,7 @@ class TestInstalled:
         found = explain(parse(CLEAN), "mychip")
         assert [e.status for e in found] == ["host", "offloaded"]
 
-    def test_explain_patterns_finds_its_table(self, tmp_path: Path) -> None:
+    def test_explain_patterns_loads_an_installed_back_end(self, tmp_path: Path) -> None:
         table = "patterns=[('mychip.relu', is_op('nn.relu')(wildcard()))], codegen=compiled"
         code = chip.CHIP.replace('supports=["nn.relu"], codegen=compiled', table)
         imported = "from byoc_lab.relay.dataflow_pattern import is_op, wildcard\n"
@@ -113,11 +113,13 @@ class TestInstalled:
         assert (entry.name, entry.status, entry.matches) == ("mychip.relu", "matches", 1)
 
     @pytest.mark.parametrize("ask", [backends.get, named_pipeline, get_backend])
-    def test_each_table_finds_it(self, tmp_path: Path, ask: object) -> None:
+    def test_each_function_with_a_back_end_loads_an_installed_one(
+        self, tmp_path: Path, ask: object
+    ) -> None:
         install(tmp_path, "chip_package", chip.CHIP)
         assert callable(ask) and ask("mychip")
 
-    def test_lint_finds_the_code_generator_of_a_module(self, tmp_path: Path) -> None:
+    def test_lint_finds_an_installed_code_generator(self, tmp_path: Path) -> None:
         install(tmp_path, "chip_package", chip.CHIP)
         plugins.load("mychip")
         mod = backends.partition(parse(CLEAN), "mychip")
@@ -125,7 +127,7 @@ class TestInstalled:
         del sys.modules["chip_package"]
         assert not lint(mod, backend="dnnl", rules=["missing-codegen"])
 
-    def test_relax_finds_it(self, tmp_path: Path) -> None:
+    def test_relax_loads_an_installed_back_end(self, tmp_path: Path) -> None:
         pytest.importorskip("tvm", reason="apache-tvm is not installed")
         from byoc_lab.relax import backends as of_relax
 
@@ -136,7 +138,7 @@ class TestInstalled:
         finally:
             of_relax.unregister("mychip")
 
-    def test_a_broken_package_is_named_and_others_work(self, tmp_path: Path) -> None:
+    def test_broken_package_is_named_and_others_work(self, tmp_path: Path) -> None:
         for folder in ("a", "b"):
             (tmp_path / folder).mkdir()
         install(tmp_path / "a", "bad_package", "import missing_driver\n", "badchip")
@@ -149,7 +151,7 @@ class TestInstalled:
         assert rows["back end mychip"] == "ok        back end mychip: chip_package 1.5"
         assert rows["back end badchip"].startswith("optional  back end badchip: cannot import the")
 
-    def test_two_packages_with_one_name(self, tmp_path: Path) -> None:
+    def test_two_packages_with_one_name_are_refused(self, tmp_path: Path) -> None:
         for package in ("one_package", "other_package"):
             (tmp_path / package).mkdir()
             install(tmp_path / package, package, chip.CHIP)
@@ -158,12 +160,12 @@ class TestInstalled:
         ):
             backends.get("mychip")
 
-    def test_a_package_that_registers_another_name(self, tmp_path: Path) -> None:
+    def test_package_that_registers_another_name_is_reported(self, tmp_path: Path) -> None:
         install(tmp_path, "chip_package", chip.CHIP, "yourchip")
         with pytest.raises(UnknownNameError, match="no back end is registered as 'yourchip'"):
             backends.get("yourchip")
 
-    def test_a_wrong_name_is_compared_with_installed_ones(self, tmp_path: Path) -> None:
+    def test_misspelt_name_is_compared_with_installed_ones(self, tmp_path: Path) -> None:
         install(tmp_path, "chip_package", chip.CHIP)
         with pytest.raises(UnknownNameError, match="did you mean 'mychip'"):
             backends.get("mychp")

@@ -1,4 +1,4 @@
-"""Printing: the text of every object of the package can be written in any encoding."""
+"""Printing: the text of every object can be written in any encoding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT = Path(byoc_lab.__file__).parent
 
 
 def texts_of_classes() -> Iterator[tuple[str, list[str]]]:
-    """Each `__str__` of the package, as the place of its class, and its decorators."""
+    """Each `__str__` in the package, as the path of its class, and its decorators."""
     for path in ROOT.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         for found in ast.walk(ast.parse(text)) if "__str__" in text else ():
@@ -40,7 +40,7 @@ def texts_of_classes() -> Iterator[tuple[str, list[str]]]:
                     yield place, [ast.unparse(d) for d in item.decorator_list]
 
 
-def test_every_text_is_printable() -> None:
+def test_every_str_method_is_printable() -> None:
     found = dict(texts_of_classes())
     assert len(found) > 60
     assert [place for place, decorators in found.items() if "printable" not in decorators] == []
@@ -55,11 +55,11 @@ def test_characters_of_the_encoding_are_kept(text: str, encoding: str) -> None:
             text.encode(encoding)
 
 
-def test_signs_become_ascii_and_letters_stay() -> None:
+def test_symbols_become_ascii_and_letters_stay() -> None:
     assert encodable("é ● → 变", "cp1252") == "é * -> \\u53d8"
 
 
-def test_the_text_is_complete_where_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_complete_if_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     class Sign:
         @printable
         def __str__(self) -> str:
@@ -73,7 +73,7 @@ def test_the_text_is_complete_where_output_is_utf_8(monkeypatch: pytest.MonkeyPa
     assert str(Sign()) == "● changed"
 
 
-def test_a_trace_is_printed_in_the_c_locale() -> None:
+def test_trace_is_printed_in_the_c_locale() -> None:
     code = (
         "import byoc_lab; from byoc_lab import relay;"
         "x = relay.var('\\xe9', shape=(1, 8));"
@@ -89,14 +89,14 @@ def test_a_trace_is_printed_in_the_c_locale() -> None:
 
 
 @given(st.lists(st.lists(st.text("abc - ", max_size=60), min_size=4, max_size=4), min_size=1))
-def test_tables_fit_and_keep_every_word(rows: list[list[str]]) -> None:
+def test_tables_fit_the_width_and_keep_every_word(rows: list[list[str]]) -> None:
     lines = columns(rows, right=(1,))
     assert all(len(line) <= WIDTH for line in lines)
     letters = sorted("".join(map("".join, rows)).replace(" ", ""))
     assert sorted("".join(lines).replace(" ", "")) == letters
 
 
-def test_a_table_that_fits_is_not_wrapped() -> None:
+def test_table_that_fits_is_not_wrapped() -> None:
     lines = columns(
         [("name", "number", "note"), ("a", "10", ""), ("bc", "2", "it  is")], right=(1,)
     )
@@ -104,7 +104,7 @@ def test_a_table_that_fits_is_not_wrapped() -> None:
 
 
 @given(st.text(), st.integers(8, 100))
-def test_a_shortened_text_keeps_its_ends(text: str, width: int) -> None:
+def test_shortened_text_keeps_its_ends(text: str, width: int) -> None:
     shown = in_the_middle(text, width)
     assert len(shown) == min(len(text), width)
     if shown != text:
@@ -113,7 +113,7 @@ def test_a_shortened_text_keeps_its_ends(text: str, width: int) -> None:
 
 
 @given(st.lists(st.text("ab_", min_size=1, max_size=200), unique=True))
-def test_names_that_differ_still_differ_when_they_are_shortened(names: list[str]) -> None:
+def test_shortened_names_stay_different(names: list[str]) -> None:
     shown = with_short_names("\n".join(f"@{name}: ok" for name in names)).splitlines()
     assert len(set(shown)) == len(names)
     assert all(line.endswith(": ok") for line in shown)
@@ -124,7 +124,7 @@ def test_names_that_differ_still_differ_when_they_are_shortened(names: list[str]
     [(0.0, "0.0%"), (1e-9, "under 0.1%"), (0.0004, "under 0.1%"), (0.006, "0.6%"), (0.5, "50.0%"),
      (0.9994, "99.9%"), (0.9996, "over 99.9%"), (1 - 1e-12, "over 99.9%"), (1.0, "100.0%")],
 )  # fmt: skip
-def test_percent_rounds_to_all_or_nothing_only_what_is(share: float, shown: str) -> None:
+def test_percent_shows_0_and_100_only_for_exact_shares(share: float, shown: str) -> None:
     assert percent(share) == shown
 
 

@@ -1,4 +1,5 @@
-"""The limit of processor time: endless and sleeping processes end, starved ones are waited for."""
+"""Limits of processor time: endless and sleeping processes end; processes without processor time
+get more time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ BUSY = "sum(range(10**5)) and print(flush=True); "
 
 @contextmanager
 def running(text: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has begun to run a text of Python."""
+    """A process that runs a Python text and has started."""
     child = subprocess.Popen([sys.executable, "-c", BUSY + text], stdout=subprocess.PIPE)
     assert child.stdout is not None
     with child:
@@ -37,14 +38,14 @@ def ready(child: subprocess.Popen[bytes], seconds: float) -> bool:
     return bool(select.select([child.stdout], [], [], seconds)[0])
 
 
-def test_an_endless_loop_uses_up_its_limit() -> None:
+def test_endless_loop_uses_up_its_limit() -> None:
     with running("\nwhile True: pass") as child:
         before = process_seconds(child.pid)
         assert not wait(partial(ready, child), child.pid, 0.3)
         assert process_seconds(child.pid) - before >= 0.28
 
 
-def test_a_process_that_gets_no_processor_is_waited_for() -> None:
+def test_process_without_processor_time_is_waited_for() -> None:
     with running("sys = __import__('sys'); sys.stdin.readline()") as child:
         child.send_signal(signal.SIGSTOP)
         threading.Timer(1, child.send_signal, [signal.SIGCONT]).start()
@@ -52,13 +53,15 @@ def test_a_process_that_gets_no_processor_is_waited_for() -> None:
         assert wait(partial(ready, child), child.pid, 0.2)
 
 
-def test_a_process_that_sleeps_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleeping_process_is_given_up_after_the_longer_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
     with running("__import__('time').sleep(600)") as child:
         assert not wait(partial(ready, child), child.pid, 0.01)
 
 
-def test_a_process_that_has_ended_used_nothing() -> None:
+def test_ended_process_used_no_time() -> None:
     with running("") as child:
         child.wait()
         assert wait(partial(ready, child), child.pid, 1)

@@ -17,7 +17,7 @@ def test_no_test_overrides_a_profile():
     assert [p.name for p in files if OVERRIDES.search(p.read_text(encoding="utf-8"))] == []
 
 
-def test_the_profiles_exist():
+def test_profiles_exist():
     fixed, explore = map(settings.get_profile, ("fixed", "explore"))
     assert fixed.derandomize and fixed.print_blob and fixed.database is None
     assert not explore.derandomize and explore.print_blob

@@ -1,4 +1,4 @@
-"""The README: its example runs, and the paths and commands it names exist."""
+"""The README: its example runs, and its paths and commands exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
-def test_the_example_runs_and_prints_what_its_comments_say(
+def test_example_prints_the_output_in_its_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
@@ -26,21 +26,21 @@ def test_the_example_runs_and_prints_what_its_comments_say(
     assert (tmp_path / "trace.html").stat().st_size > 10_000
 
 
-def test_the_paths_it_names_exist() -> None:
+def test_paths_in_the_readme_exist() -> None:
     for path in re.findall(r"`((?:byoc_lab|docs|notebooks|native|tests)/[\w./]*)`", README):
         assert (ROOT / path).exists(), path
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / picture).exists(), picture
 
 
-def test_the_layout_names_every_folder_of_the_laboratory_and_of_passes() -> None:
+def test_layout_names_every_folder_of_the_lab_and_of_passes() -> None:
     for row, folder in (("lab", "lab"), ("passes", "passes")):
         (line,) = re.findall(rf"^\| `byoc_lab/{row}/` \|.*$", README, re.M)
         packages = {p.parent.name for p in (ROOT / "byoc_lab" / folder).glob("*/__init__.py")}
         assert set(re.findall(r"`(\w+)/`", line)) == packages
 
 
-def test_make_help_lists_the_targets_it_names() -> None:
+def test_make_help_lists_the_targets_in_the_readme() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     for target in set(re.findall(r"`make (\w+)`|^make (\w+)", README, re.M)):
         assert f"make {''.join(target)}" in done.stdout

@@ -1,4 +1,5 @@
-"""Workflows call what exists, with pinned actions, on Pythons of the package; a tag is checked."""
+"""Workflows use existing targets, pinned actions and the package's Python versions; tags are
+checked."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def steps(path: Path) -> list[dict[str, Any]]:
 
 
 def commands(path: Path) -> list[str]:
-    """The lines that the steps run, those of a matrix of targets for each of them."""
+    """The command lines of the steps; for a matrix of targets, those of each target."""
     lines = []
     for job in jobs(path).values():
         for target in job.get("strategy", {}).get("matrix", {}).get("target", [""]):
@@ -50,7 +51,7 @@ def release() -> dict[str, dict[str, Any]]:
 
 
 @each
-def test_every_action_is_pinned_to_a_commit_and_says_its_version(path: Path) -> None:
+def test_every_action_is_pinned_to_a_commit_with_its_version(path: Path) -> None:
     used = [step["uses"] for step in steps(path) if "uses" in step]
     text = path.read_text(encoding="utf-8")
     assert used
@@ -59,13 +60,13 @@ def test_every_action_is_pinned_to_a_commit_and_says_its_version(path: Path) -> 
         assert re.search(rf"{re.escape(name)}  # v\d+\.\d+\.\d+$", text, re.M), name
 
 
-def test_one_action_has_one_version() -> None:
+def test_each_action_has_one_version() -> None:
     used = {step["uses"] for path in WORKFLOWS for step in steps(path) if "uses" in step}
     assert len({name.partition("@")[0] for name in used}) == len(used), sorted(used)
 
 
 @each
-def test_commands_call_targets_and_files_that_exist(path: Path) -> None:
+def test_commands_call_existing_targets_and_files(path: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
     for line in commands(path):
         words = line.split()
@@ -78,7 +79,7 @@ def test_commands_call_targets_and_files_that_exist(path: Path) -> None:
 
 
 @each
-def test_pythons_are_those_of_the_package(path: Path) -> None:
+def test_python_versions_are_those_of_the_package(path: Path) -> None:
     known = re.findall(r'Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text())
     used = re.findall(r"\b3\.\d+\b", re.sub(r"#.*", "", path.read_text(encoding="utf-8")))
     assert used and set(used) <= set(known)
@@ -86,7 +87,7 @@ def test_pythons_are_those_of_the_package(path: Path) -> None:
         assert {known[0], known[-1]} <= set(used), "the oldest and the newest are tested"
 
 
-def test_each_part_is_published_after_all_are_built_and_on_a_tag_alone() -> None:
+def test_each_part_is_published_after_all_are_built_and_only_for_a_tag() -> None:
     found = release()
     for name, (action, permission) in PUBLISHED.items():
         job = found[name]
@@ -99,12 +100,12 @@ def test_each_part_is_published_after_all_are_built_and_on_a_tag_alone() -> None
     assert all("permissions" not in job for job in others), "the rest may read only"
 
 
-def test_no_secret_is_used() -> None:
+def test_workflows_use_no_secrets() -> None:
     for path in WORKFLOWS:
         assert "secrets." not in path.read_text(encoding="utf-8")
 
 
-def test_published_files_are_those_that_the_make_targets_write() -> None:
+def test_published_files_are_written_by_make_targets() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text()
     for target, written in (("wheel", "dist"), ("docs", "build/site"), ("lite", "build/lite")):
@@ -114,12 +115,12 @@ def test_published_files_are_those_that_the_make_targets_write() -> None:
 
 
 def needed(found: dict[str, dict[str, Any]], name: str) -> list[str]:
-    """The jobs that a job waits for, directly or not."""
+    """The jobs that a job waits for, directly or indirectly."""
     direct = found[name].get("needs", [])
     return [*direct, *(job for before in direct for job in needed(found, before))]
 
 
-def test_a_tag_is_released_if_it_is_the_version_and_has_a_date() -> None:
+def test_tag_is_released_if_it_is_the_version_and_has_a_date() -> None:
     changelog = "## [0.2.0] - 2027-01-31\n\n### Added\n\n- News.\n\n## [0.1.0] - 2026-01-01\n"
     assert notes("v0.2.0", "0.2.0", changelog) == "### Added\n\n- News.\n"
     for tag, version, text, why in (
@@ -131,11 +132,11 @@ def test_a_tag_is_released_if_it_is_the_version_and_has_a_date() -> None:
             notes(tag, version, text)
 
 
-def test_the_tag_of_this_version_can_be_released_once_the_changelog_has_its_date() -> None:
+def test_tag_of_this_version_can_be_released_once_the_changelog_has_its_date() -> None:
     version = byoc_lab.__version__
     assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    # The section of a version that has just begun has no entry.
+    # The section of a new version has no entry yet.
     dated = changelog.replace(
         f"[{version}] - unreleased", f"[{version}] - 2026-01-01\n\n### Added\n\n- An entry."
     )
@@ -143,7 +144,7 @@ def test_the_tag_of_this_version_can_be_released_once_the_changelog_has_its_date
     assert found.startswith("### ") and len(found) < GITHUB_MAX
 
 
-def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+def test_changelog_begins_with_the_version_of_the_package() -> None:
     heads = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     assert heads[0].startswith(f"[{byoc_lab.__version__}] - ")
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - (\d{4}-\d\d-\d\d|unreleased)", h) for h in heads)

@@ -1,4 +1,4 @@
-"""The files that people expect of a repository are there and say what is so."""
+"""The usual files of a repository exist, and their statements are true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.run.tvm_runtime import REQUIREMENT
 ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "README.md", "CHANGELOG.md", "SECURITY.md")
 FILES = ("LICENSE", "NOTICE", "CITATION.cff", ".pre-commit-config.yaml", "Makefile", *PAGES)
-# Folders and files of the root that a path in a page begins with.
+# Folders and files in the root with which a path in a page begins.
 PATH = re.compile(
     r"`((?:byoc_lab|tests|docs|tools|notebooks|native|benchmarks|\.github)/[\w./-]*"
     r"|[A-Z]+(?:\.md|\.cff)|pyproject\.toml|Makefile|LICENSE|NOTICE)`"
@@ -31,22 +31,22 @@ def _text(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_it_is_there(name: str) -> None:
+def test_usual_file_exists(name: str) -> None:
     assert _text(name).strip()
 
 
-def test_the_licence_is_the_one_that_is_declared() -> None:
+def test_licence_equals_the_declared_one() -> None:
     assert "Apache License" in _text("LICENSE") and "Version 2.0" in _text("LICENSE")
     assert 'license = "Apache-2.0"' in _text("pyproject.toml")
     for work in ("Apache TVM", "oneDNN"):
         assert work in _text("NOTICE"), "whose work is used is named"
 
 
-def test_the_apache_tvm_that_messages_ask_for_is_the_one_that_is_declared() -> None:
+def test_messages_name_the_declared_version_of_apache_tvm() -> None:
     assert f'"{REQUIREMENT}"' in _text("pyproject.toml")
 
 
-def test_the_citation_names_this_version() -> None:
+def test_citation_names_this_version() -> None:
     fields = dict(re.findall(r"^([a-z-]+): +(.*)$", _text("CITATION.cff"), re.M))
     assert fields["cff-version"] == "1.2.0"
     assert fields["license"] == "Apache-2.0" and fields["type"] == "software"
@@ -54,7 +54,7 @@ def test_the_citation_names_this_version() -> None:
     assert fields["title"] and fields["message"] and "authors:" in _text("CITATION.cff")
 
 
-def test_the_changelog_keeps_its_format() -> None:
+def test_changelog_has_its_format() -> None:
     text = _text("CHANGELOG.md")
     assert text.startswith("# Changelog\n")
     versions = re.findall(r"^## \[(.*?)\]", text, re.M)
@@ -70,13 +70,13 @@ def test_the_changelog_keeps_its_format() -> None:
     ),
     ids=lambda path: path.name,
 )
-def test_yaml_parses(path: Path) -> None:
+def test_yaml_files_can_be_parsed(path: Path) -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 
 
-def test_pages_and_hooks_call_what_exists() -> None:
-    """Targets of make, scripts, and tools in the environment that `make setup` makes."""
+def test_pages_and_hooks_call_existing_targets_and_tools() -> None:
+    """Targets of make, scripts, and tools in the environment of `make setup`."""
     targets = set(re.findall(r"^(\w+):", _text("Makefile"), re.M))
     for name in (".pre-commit-config.yaml", *PAGES):
         called = set(re.findall(r"(?:run: |entry: |`|^)make (\w+)", _text(name), re.M))
@@ -96,7 +96,7 @@ def test_paths_that_a_page_names_exist(page: str) -> None:
     assert not missing, f"{page} names {', '.join(missing)}"
 
 
-def test_modules_that_the_changelog_says_are_there_now_are() -> None:
+def test_modules_that_the_changelog_names_exist() -> None:
     rows = re.findall(r"^  \| (.*?) \| (.*?) \|$", _text("CHANGELOG.md"), re.M)
     now = {name for _, after in rows for name in MODULE.findall(after)}
     assert len(now) > 10
@@ -106,7 +106,7 @@ def test_modules_that_the_changelog_says_are_there_now_are() -> None:
 
 
 def test_no_package_registry_is_named() -> None:
-    """Where packages come from is the business of pip's configuration."""
+    """pip's configuration defines where packages are downloaded from."""
     try:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -126,7 +126,7 @@ def test_no_package_registry_is_named() -> None:
     assert not found, found
 
 
-def test_smoke_names_paths_that_exist() -> None:
+def test_smoke_target_names_existing_paths() -> None:
     text = _text("Makefile").replace("\\\n", " ")
     (line,) = re.findall(r"^SMOKE\s*=\s*(.*)$", text, re.M)
     for path in line.split():
@@ -143,7 +143,7 @@ def test_make_help_lists_every_target() -> None:
         assert re.search(rf"^  make {target}\s{{2,}}\S", done.stdout, re.M), target
 
 
-# Words of which the plain form is used instead: fix, match, permute, supported, recorded, MAX_.
+# Words whose plain form is used instead: fix, match, permute, supported, recorded, MAX_.
 UNCLEAR = re.compile(r"\b(mend(s|ed|ing)?|unpick(s|ed)?|twins?|heard)\b|\b(MOST|LARGEST)_[A-Z]")
 
 

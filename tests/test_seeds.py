@@ -1,4 +1,4 @@
-"""Seeds: what is none is refused before anything runs."""
+"""Seeds: invalid ones are refused before anything runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOORS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 2.5, "a", None], ids=str)
 @pytest.mark.parametrize("door", DOORS)
-def test_what_is_no_seed_is_refused_with_the_range(door: str, seed: Any) -> None:
+def test_invalid_seed_is_refused_with_the_range(door: str, seed: Any) -> None:
     with pytest.raises(
         ArgumentError, match=r"a seed must be (an int|from 0 to 2\*\*32 - 1), found"
     ):
@@ -38,7 +38,7 @@ def test_what_is_no_seed_is_refused_with_the_range(door: str, seed: Any) -> None
 
 
 @pytest.mark.parametrize("command", ["validate", "bisect"])
-def test_a_negative_seed_on_the_command_line_is_wrong_usage(
+def test_negative_seed_on_the_command_line_exits_with_usage_error(
     command: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "relu.relay"

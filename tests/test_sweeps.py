@@ -1,4 +1,4 @@
-"""What `make slow ONE_IN=N` runs."""
+"""The selection of tests by `make slow ONE_IN=N`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests import sweeps
 LITERAL = re.compile(r"max_examples=\d")
 
 
-def test_each_nth_test_of_a_file_runs() -> None:
+def test_every_nth_test_of_a_file_runs() -> None:
     items: list[Any] = [
         SimpleNamespace(path=Path(name), number=number) for number, name in enumerate("abbbbbbba")
     ]
@@ -33,12 +33,14 @@ def test_all_tests_that_draw_examples_run() -> None:
 
 
 @pytest.mark.parametrize(("count", "tried"), [(1, 1), (8, 1), (9, 2), (4000, 500)])
-def test_a_test_tries_at_least_one(count: int, tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_least_one_example_is_tried(
+    count: int, tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sweeps, "ONE_IN", 8)
     assert sweeps.some(count) == tried
 
 
-def test_every_number_of_examples_can_be_divided() -> None:
+def test_every_number_of_examples_is_written_with_some() -> None:
     files = Path(__file__).parent.rglob("*.py")
     literal = [str(path) for path in files if LITERAL.search(path.read_text(encoding="utf-8"))]
     assert literal == [], "write max_examples=some(N)"

@@ -1,4 +1,4 @@
-"""Terminals: any encoding, no control sequences, and one line for what ends a command early."""
+"""Terminals: any encoding, no control sequences, and one line for an error that ends a command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def @main(%x: Tensor[(1, 8), float32]) {
 
 
 @given(st.text())
-def test_no_control_character_is_left(text: str) -> None:
+def test_no_control_character_remains(text: str) -> None:
     shown = visible(text)
     assert all(c.isprintable() or c.isspace() or ord(c) > 0x9F for c in shown)
     assert "\x1b" not in shown and "\u202e" not in shown and "\r" not in shown
@@ -34,14 +34,14 @@ def test_no_control_character_is_left(text: str) -> None:
         assert shown == text
 
 
-def test_a_colour_is_kept_where_colours_are_wanted() -> None:
+def test_colour_is_kept_only_on_request() -> None:
     text = "\x1b[1;31mred\x1b[0m \x1b[2J"
     assert visible(text, colours=True) == "\x1b[1;31mred\x1b[0m \\x1b[2J"
     assert visible(text) == "\\x1b[1;31mred\\x1b[0m \\x1b[2J"
 
 
 @given(st.text(), st.sampled_from(["ascii", "latin-1", "utf-8", "cp437"]))
-def test_every_encoding_can_write_it(text: str, encoding: str) -> None:
+def test_any_text_is_written_in_every_encoding(text: str, encoding: str) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     print(text, "● → ✖", file=Visible(stream))
     stream.flush()
@@ -53,7 +53,7 @@ def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[byte
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_trace_is_printed_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+def test_trace_command_prints_in_any_encoding(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "net.relay").write_text(RELU)
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = _run("trace", str(tmp_path / "net.relay"), env=environment)
@@ -63,7 +63,7 @@ def test_a_trace_is_printed_in_any_encoding(tmp_path: Path, encoding: str) -> No
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", [["trace", "net.relay"], ["--help"], ["lint", "--help"]])
-def test_a_full_disk_is_one_line(
+def test_full_disk_error_is_one_line(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -75,7 +75,7 @@ def test_a_full_disk_is_one_line(
     assert done.stderr.splitlines() == [b"byoc-lab: No space left on device"]
 
 
-def test_an_output_that_nobody_reads_ends_the_command(tmp_path: Path) -> None:
+def test_closed_output_pipe_ends_the_command(tmp_path: Path) -> None:
     lines = "".join(f"  %{n} = nn.relu(%{n - 1});\n" for n in range(1, 3000))
     text = RELU.replace("  nn.relu(%x)\n", f"  %0 = nn.relu(%x);\n{lines}  %2999\n")
     (tmp_path / "net.relay").write_text(text)
@@ -92,9 +92,11 @@ def test_an_output_that_nobody_reads_ends_the_command(tmp_path: Path) -> None:
     process.stderr.close()
 
 
-def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_ctrl_c_prints_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.setattr("byoc_lab.doctor.examine", lambda: signal.raise_signal(signal.SIGINT))
-    # A job in the background of a shell ignores the signal.
+    # Background jobs of a shell ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert cli.main(["doctor"]) == cli.INTERRUPTED
@@ -103,7 +105,7 @@ def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert capsys.readouterr().err == "byoc-lab: interrupted\n"
 
 
-def test_a_name_cannot_send_a_control_sequence(
+def test_name_cannot_send_a_control_sequence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "net.relay").write_text('def @"\x1b[31mred"() { 1 }')
@@ -113,7 +115,7 @@ def test_a_name_cannot_send_a_control_sequence(
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that reports to be a terminal."""
 
     encoding = "utf-8"
 
@@ -122,19 +124,19 @@ class Terminal(io.StringIO):
 
 
 def shown_by(stream: io.StringIO) -> list[str]:
-    """What stood on the line, one after the other."""
+    """The successive contents of the line."""
     return [text.strip() for text in stream.getvalue().split("\r") if text.strip()]
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
-    """Until the line shows a text; at most ten minutes."""
+    """Waits until the line shows a text, at most ten minutes."""
     until = time.monotonic() + 600
     while text not in stream.getvalue() and time.monotonic() < until:
         time.sleep(0.01)
 
 
 @pytest.mark.parametrize("filtered", [False, True])
-def test_work_of_more_than_the_delay_shows_a_line(
+def test_work_longer_than_the_delay_shows_a_line(
     filtered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = Terminal()
@@ -150,10 +152,10 @@ def test_work_of_more_than_the_delay_shows_a_line(
     assert re.fullmatch(re.escape("reading a\\x1b[2Jfile, ") + r"\d+ s", shown[0])
     done = re.escape("[##########..........] 3 of 4: FoldConstant, ")
     assert re.fullmatch(done + r"\d+ s", shown[-1])
-    assert stream.getvalue().endswith(" \r")  # it is removed
+    assert stream.getvalue().endswith(" \r")  # the line is removed
 
 
-def test_before_the_first_step_is_named_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_the_first_step_only_the_title_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
@@ -174,7 +176,7 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue() == ""
 
 
-def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_on_other_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
@@ -184,7 +186,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) ->
     assert stream.getvalue() == ""
 
 
-def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
@@ -195,7 +197,7 @@ def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue().endswith(" \r")
 
 
-def test_wrong_usage_shows_control_characters(capsys: pytest.CaptureFixture) -> None:
+def test_usage_error_escapes_control_characters(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["lint", "file", "--\x1b[2J"])
     assert r"unrecognized arguments: --\x1b[2J" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Back ends of one's own on today's TVM: the numbers of Python behind each region, every tool."""
+"""User-defined back ends on today's TVM: regions computed by Python, in every tool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exactly(function: Any, symbol: str) -> PythonRegion:
 
 
 def relu_is_off(function: Any, symbol: str) -> PythonRegion:
-    """0.25 in place of 0, where a region ends with relu."""
+    """Computes 0.25 in place of 0, if a region ends with relu."""
     off = inlined(function).body.is_op("nn.relu")
     return PythonRegion(
         lambda *xs: [np.maximum(v, 0.25) if off else v for v in evaluate(function, xs).outputs]
@@ -78,13 +78,13 @@ def network() -> Any:
 
 
 def plain(mod: Any, x: np.ndarray) -> np.ndarray:
-    """What LLVM computes of the module as it is."""
+    """LLVM's results for the unpartitioned module."""
     machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")).mod, tvm.cpu())
     return machine["main"](tvm.runtime.tensor(x)).numpy()
 
 
 @needs_cc
-def test_a_network_runs_on_python_and_gives_the_numbers_of_llvm() -> None:
+def test_network_with_python_regions_gives_the_results_of_llvm() -> None:
     register()
     mod, x = network(), random(4, 8)
     traced = byoc_lab.trace(mod, "npu")
@@ -99,7 +99,7 @@ def test_a_network_runs_on_python_and_gives_the_numbers_of_llvm() -> None:
 
 
 @needs_cc
-def test_a_mistake_is_found_and_placed() -> None:
+def test_mistake_in_a_region_is_found() -> None:
     register(relu_is_off)
     mod = network()
     report = byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result)
@@ -126,7 +126,7 @@ def test_explain_and_coverage_give_host_operators_with_reasons() -> None:
     assert "must be a call of matmul" in relu.reason
 
 
-def test_a_check_says_no() -> None:
+def test_refusing_check_is_the_cause() -> None:
     small = {"nn.relu": lambda call: int(call.args[0].ty.shape[0]) < 4}
     lab.register("npu", supports=small)
     relu = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x)))
@@ -140,7 +140,7 @@ def test_a_check_says_no() -> None:
 
 
 @needs_cc
-def test_two_back_ends_side_by_side() -> None:
+def test_two_back_ends_compute_regions_of_one_module() -> None:
     register()
     lab.register("dsp", supports=["cumsum"], codegen=exactly)
     mod, x = network(), random(4, 8)
@@ -152,7 +152,7 @@ def test_two_back_ends_side_by_side() -> None:
 
 
 @needs_cc
-def test_c_code_and_a_region_that_fails() -> None:
+def test_c_region_that_fails_raises_region_error() -> None:
     text = """
 #include "tensor_argument.h"
 int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {{
@@ -183,8 +183,8 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
 
 
 @needs_cc
-def test_sizes_that_are_not_known_stay_on_the_host() -> None:
-    """What is partitioned builds."""
+def test_operators_on_unknown_sizes_stay_on_the_host() -> None:
+    """The partitioned module can be built."""
     register()
     mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.softmax(x)))
     (found,) = byoc_lab.explain(mod, "npu")
@@ -197,7 +197,7 @@ def test_sizes_that_are_not_known_stay_on_the_host() -> None:
 
 
 @needs_cc
-def test_an_operator_without_counterpart_in_relay_stays_on_the_host() -> None:
+def test_operator_without_a_relay_counterpart_stays_on_the_host() -> None:
     scale, zero = relax.const(0.5, "float32"), relax.const(0, "int8")
 
     def body(emit: Any, x: Any) -> Any:
@@ -212,7 +212,7 @@ def test_an_operator_without_counterpart_in_relay_stays_on_the_host() -> None:
 
 
 @pytest.mark.parametrize("name", ["tensorrt", "cutlass", "cublas", "example_npu"])
-def test_tables_of_tvm_partition_and_explain(name: str) -> None:
+def test_tvm_s_tables_partition_and_explain(name: str) -> None:
     found = byoc_lab.explain(network(), name)
     assert found.offloaded and len(found) == 6
     assert all(e.reason for e in found.host)
@@ -222,11 +222,11 @@ def test_tables_of_tvm_partition_and_explain(name: str) -> None:
         lab.build(byoc_lab.trace(network(), name).result)
 
 
-def test_tvm_knows_the_patterns_in_their_order() -> None:
+def test_tvm_lists_the_patterns_in_their_order() -> None:
     register()
     found = [p.name for p in relax.backend.get_patterns_with_prefix("npu.")]
     assert found == ["npu.linear_relu", "npu.matmul", "npu.softmax", "npu.concat"]
-    register()  # again: none stands twice
+    register()  # registered again: no pattern twice
     assert len(relax.backend.get_patterns_with_prefix("npu.")) == 4
     lab.unregister("npu")
     assert list(relax.backend.get_patterns_with_prefix("npu.")) == []
@@ -234,8 +234,8 @@ def test_tvm_knows_the_patterns_in_their_order() -> None:
         byoc_lab.explain(network(), "npu")
 
 
-def test_python_ends_well_with_a_back_end_registered() -> None:
-    """TVM calls checks that it still holds when Python has ended."""
+def test_python_exits_normally_with_a_registered_back_end() -> None:
+    """TVM still refers to the checks when Python ends."""
     code = (
         "import tvm\nfrom byoc_lab import relax\nfrom tvm.relax.dpl import is_op, wildcard\n"
         "from tvm.relax.transform import FusionPattern\n"
@@ -280,7 +280,7 @@ def test_invalid_registration_raises_pass_error(
 
 
 @needs_cc
-def test_operands_and_results_that_are_tuples() -> None:
+def test_operands_and_results_may_be_tuples() -> None:
     register()
 
     def body(emit: Any, x: Any, y: Any) -> Any:
@@ -303,8 +303,8 @@ def test_operands_and_results_that_are_tuples() -> None:
     byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result).check()
 
 
-def test_a_result_that_is_a_tuple_in_a_tuple() -> None:
-    """The split in a match is used outside of it, so that the region returns all of it, too."""
+def test_result_may_be_a_nested_tuple() -> None:
+    """The split in a match is also used outside, so the region returns it, too."""
     first = is_tuple_get_item(is_op("relax.split")(wildcard()), 0)
     table = [("npu.first_relu", is_op("relax.nn.relu")(first))]
     lab.register("npu", patterns=table, codegen=exactly)
@@ -322,7 +322,7 @@ def test_a_result_that_is_a_tuple_in_a_tuple() -> None:
     assert str(byoc_lab.bisect(mod, "npu")).startswith("no difference found")
 
 
-def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:
+def test_tuple_parameter_of_a_region_is_refused_with_advice() -> None:
     register()
     pair = relax.Var("pair", tvm.ir.TupleType([var("x", 2, 4).ty] * 2))
     mod = module([pair], lambda emit, pair: emit(op.concat(pair, axis=0)))
@@ -332,8 +332,8 @@ def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:
     assert lab.build(byoc_lab.trace(mod, "npu").result).regions == ()
 
 
-def test_the_way_out_of_a_tuple_operand_that_is_named_works() -> None:
-    """The fields in the call, and a pattern with the operator that makes the tuple."""
+def test_advice_on_a_named_tuple_operand_works() -> None:
+    """The fields are in the call, and the pattern contains the operator that creates the tuple."""
     register()
 
     def fields(emit: Any, x: Any) -> Any:
@@ -356,7 +356,7 @@ def test_the_way_out_of_a_tuple_operand_that_is_named_works() -> None:
 
 
 @needs_cc
-def test_missing_of_a_back_end_of_relax_alone_is_on_its_cards_and_reports() -> None:
+def test_missing_text_of_a_relax_back_end_is_on_its_cards_and_reports() -> None:
     sentence = stand_in.in_place_of("libnpu")
     lab.register("npu", patterns=TABLE, codegen=exactly, missing=lambda: sentence)
     exe = lab.build(lab.backends.get("npu").partition(network()))
@@ -377,7 +377,7 @@ def looked_up(*unused: Any) -> Any:
         (lambda f, s: PythonRegion(3), ArgumentError, "^PythonRegion must get a function"),
     ],
 )
-def test_an_error_of_a_code_generator_names_it(
+def test_code_generator_that_raises_is_named(
     codegen: Any, error: type[Exception], message: str
 ) -> None:
     lab.register("npu", patterns=TABLE, codegen=codegen)
@@ -391,7 +391,7 @@ def test_an_error_of_a_code_generator_names_it(
     "options",
     [{"patterns": [("npu.matmul", MATMUL, {}, looked_up)]}, {"supports": {"matmul": looked_up}}],
 )
-def test_a_check_that_raises_is_named_by_each_tool(options: dict[str, Any], codegen: Any) -> None:
+def test_check_that_raises_is_named_by_each_tool(options: dict[str, Any], codegen: Any) -> None:
     lab.register("npu", **options, codegen=codegen)
     message = r"^the check of pattern npu\.matmul raised KeyError: 'x'"
     for tool in (byoc_lab.explain, byoc_lab.coverage, lambda m, n: byoc_lab.trace(m, n).result):
@@ -399,13 +399,13 @@ def test_a_check_that_raises_is_named_by_each_tool(options: dict[str, Any], code
             tool(network(), "npu")
 
 
-def test_a_refusal_in_words_without_a_code_generator() -> None:
+def test_refusal_text_is_shown_without_a_code_generator() -> None:
     lab.register("npu", patterns=[("npu.matmul", MATMUL, {}, lambda context: Refused("too small"))])
     found = byoc_lab.explain(network(), "npu")
     assert next(e.reason for e in found if e.name == "matmul").endswith("refuses: too small")
 
 
-def test_without_a_code_generator_each_tool_says_how_to_register_one() -> None:
+def test_missing_code_generator_error_of_each_tool_says_how_to_register_one() -> None:
     lab.register("npu", patterns=TABLE)
     cut = lab.backends.get("npu").partition(network())
     with pytest.raises(BuildError, match=r"relax\.register\('npu', codegen=\.\.\.\)"):
@@ -422,14 +422,14 @@ def test_each_operator_counts_for_the_back_end_that_computes_it() -> None:
         assert "4 of 6 calls offloaded to npu, 1 to dsp" in byoc_lab.explain(mod, "npu").summary
 
 
-def test_a_back_end_of_relay_alone_is_named_by_trace() -> None:
+def test_back_end_for_relay_only_is_named_by_trace() -> None:
     backends.register("npu", supports=["nn.relu"], codegen=exactly)
     with pytest.raises(UnknownNameError, match=r"relax\.register\('npu'\) registers it for Relax"):
         byoc_lab.trace(network(), "npu")
     backends.unregister("npu")
 
 
-def test_an_unknown_size_behind_the_batch_is_named() -> None:
+def test_unknown_size_after_the_batch_is_named() -> None:
     lab.register("npu", supports=["nn.relu"], codegen=exactly)
     mod = module([var("x", 2, symbol("n"))], lambda emit, x: emit(op.nn.relu(x)))
     (found,) = byoc_lab.explain(mod, "npu")
@@ -437,7 +437,7 @@ def test_an_unknown_size_behind_the_batch_is_named() -> None:
 
 
 @pytest.mark.parametrize("made", [3, ["LegalizeOps"], [lambda mod: mod]])
-def test_a_pipeline_of_other_things_than_passes_is_refused(made: Any) -> None:
+def test_pipeline_of_objects_other_than_passes_is_refused(made: Any) -> None:
     register(pipeline=lambda: made)
     for tool in (byoc_lab.trace, byoc_lab.explain):
         with pytest.raises(PassError, match="the pipeline of 'npu' must return a list of passes"):
@@ -445,13 +445,13 @@ def test_a_pipeline_of_other_things_than_passes_is_refused(made: Any) -> None:
 
 
 @needs_cc
-def test_validate_says_that_its_first_module_calls_functions() -> None:
+def test_validate_reports_that_its_first_module_calls_functions() -> None:
     register()
     cut = lab.backends.get("npu").partition(network())
     assert "which is not an operator; give a module from before" in str(byoc_lab.validate(cut, cut))
 
 
-def test_trace_and_bisect_take_modules_with_functions_that_main_does_not_call() -> None:
+def test_trace_and_bisect_take_modules_with_uncalled_functions() -> None:
     lab.register("npu", patterns=TABLE, codegen=exactly)
     mod = network()
     decode = relax.utils.copy_with_new_vars(mod["main"])

@@ -1,4 +1,4 @@
-"""TVM's example NPU: each pattern of its table that can match is computed by a Python function."""
+"""TVM's example NPU: a Python function computes each pattern of its table that can match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def conv(x: Any, **options: Any) -> Any:
     return nn.conv2d(x, const(16, 8 // options.get("groups", 1), 3, 3), padding=1, **options)
 
 
-# For each pattern: the shape of the input, and what it matches.
+# For each pattern: the shape of the input, and an expression that it matches.
 MATCHED: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
     "conv2d_relu_fused": (IMAGE, lambda x: nn.relu(conv(x, strides=2))),
     "matmul_relu_fused": (ROWS, lambda x: nn.relu(op.matmul(x, const(8, 3)))),
@@ -61,14 +61,14 @@ def registered() -> Iterator[None]:
     lab.unregister("example_npu")
 
 
-def test_every_pattern_of_the_table_is_here() -> None:
+def test_every_pattern_of_the_table_is_tested() -> None:
     names = {str(name) for name, *_ in backends.get("example_npu").table()}
     assert names == {f"example_npu.{name}" for name in (*MATCHED, *NEVER)}
 
 
 @needs_cc
 @pytest.mark.parametrize("name", MATCHED)
-def test_a_pattern_is_offloaded_and_gives_the_numbers_of_llvm(name: str) -> None:
+def test_pattern_is_offloaded_and_gives_the_results_of_llvm(name: str) -> None:
     shape, body = MATCHED[name]
     mod, x = module([var("x", *shape)], lambda emit, x: emit(body(x))), random(*shape)
     parted = byoc_lab.trace(mod, "example_npu").result
@@ -78,7 +78,7 @@ def test_a_pattern_is_offloaded_and_gives_the_numbers_of_llvm(name: str) -> None
     built.assert_offloaded()
 
 
-def test_an_entry_that_asks_for_one_operand_of_quantize_never_matches() -> None:
+def test_entry_with_one_operand_of_quantize_never_matches() -> None:
     scale, zero = relax.const(np.float32(0.1)), relax.const(np.int8(0))
     mod = module(
         [var("x", *ROWS)], lambda emit, x: emit(op.quantize(x, scale, zero, out_dtype="int8"))

@@ -1,4 +1,4 @@
-"""Regions of a Relax module: who ran them, and how often."""
+"""Executables of Relax modules: cards of regions, inputs, options and errors."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ def test_cards_of_a_relax_module_are_counted_by_the_native_runtime() -> None:
     assert first.facts.flops == CONV_FLOPS + 4 * 36 and first.facts.bytes == 2 * 4 * 4 * 36
     assert second.operators == 2 and second.gflops and second.share_of_peak
     assert first.ops[0].fused == ("relu",) and first.ops[0].impl
-    assert exe.cards().host == Cost(0, 1, 1)  # the cumulative sum, whose cost is not known
+    assert exe.cards().host == Cost(0, 1, 1)  # the cumulative sum, which has an unknown cost
     exe.assert_offloaded(regions=2, min_flops=CONV_FLOPS)
     with pytest.raises(OffloadError, match="expected 3 offloaded regions, found 2"):
         exe.assert_offloaded(regions=3)
 
 
-def test_a_batch_known_at_run_time_has_cards() -> None:
+def test_module_with_a_batch_known_at_run_time_has_cards() -> None:
     exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions(symbol("n"))))
     for size in (1, 3):
         exe(random(size, *SHAPE[1:]))
     assert [card.calls for card in exe.cards()] == [2, 2]
 
 
-def test_a_card_says_that_a_region_ran_only_after_a_call() -> None:
+def test_card_says_that_a_region_ran_only_after_a_call() -> None:
     exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
     assert ": runs on dnnl, 0 calls" in str(exe.cards()[0])
     exe(random(*SHAPE))
@@ -83,8 +83,8 @@ def test_values_of_each_region_call_are_recorded() -> None:
     np.testing.assert_array_equal(second.outputs[0], outputs[0])
 
 
-def test_a_region_that_another_code_generator_compiled_is_counted_by_tvm() -> None:
-    """A hostile one, that puts a module of its own in the place of DNNL's: no native card."""
+def test_region_of_another_code_generator_is_counted_by_tvm() -> None:
+    """A hostile code generator that replaces DNNL's module: there is no native card."""
     import tvm_ffi
 
     from byoc_lab.backends import PythonRegion
@@ -104,7 +104,7 @@ def test_a_region_that_another_code_generator_compiled_is_counted_by_tvm() -> No
     assert [(c.native, c.calls) for c in exe.cards()] == [(False, 1)] * 2
 
 
-def test_regions_are_computed_by_numpy_without_the_extension(
+def test_numpy_computes_regions_without_the_extension(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(native, "available", lambda: False)
@@ -119,7 +119,7 @@ def test_regions_are_computed_by_numpy_without_the_extension(
 
 
 @pytest.mark.parametrize("layouts", ["fixed", "measured"])
-def test_the_layouts_of_convolutions_are_chosen_as_asked(layouts: str) -> None:
+def test_layouts_option_is_applied(layouts: str) -> None:
     weight = const(64, 64, 3, 3)
     mod = module(
         [var("x", 1, 64, 57, 57)],
@@ -154,7 +154,7 @@ def test_wrong_arguments_raise_errors_that_name_them() -> None:
             exe(wrong)
 
 
-def test_two_lengths_of_one_unknown_size_are_refused() -> None:
+def test_two_values_of_one_unknown_size_are_refused() -> None:
     k = symbol("k")
     params = [var("x", 2, k), var("w", k, 4)]
     mod = module(params, lambda emit, x, w: emit(op.matmul(x, w)))
@@ -164,7 +164,7 @@ def test_two_lengths_of_one_unknown_size_are_refused() -> None:
         exe(random(2, 3), random(5, 4))
 
 
-def test_what_tvm_says_of_a_module_that_it_cannot_build_is_explained() -> None:
+def test_errors_of_tvm_at_build_and_run_are_explained() -> None:
     call = op.call_dps_packed("mychip.absent", (x := var("x", 2, 4),), out_ty=x.ty)
     with pytest.raises(BuildError, match=r"calls mychip\.absent, and no linked library"):
         byoc_relax.build(module([x], lambda emit, _: emit(call)))
@@ -174,7 +174,7 @@ def test_what_tvm_says_of_a_module_that_it_cannot_build_is_explained() -> None:
         byoc_relax.build(mod)
 
 
-def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
+def test_tuple_as_input_is_refused_with_advice() -> None:
     ty = var("x", 2, 3).ty
     pair = relax.Var("x", tvm.ir.TupleType([ty, ty]))
     mod = module([pair], lambda emit, x: emit(relax.TupleGetItem(x, 0)))
@@ -185,7 +185,7 @@ def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
 
 
 def shape_and_number() -> Any:
-    """relu(x) in the shape s; beside it a number that nothing uses."""
+    """relu(x) with the shape s, and an unused number."""
     x, s = var("x", 2, 4), relax.Var("s", relax.ShapeType(ndim=2))
     builder = relax.BlockBuilder()
     with builder.function("main", [x, s, relax.Var("k", tvm.ir.PrimType("int64"))]):
@@ -214,7 +214,7 @@ def test_inputs_may_be_shapes_and_numbers() -> None:
         byoc_lab.bisect(mod, "dnnl")
 
 
-def test_functions_for_relay_pass_relax_on() -> None:
+def test_functions_for_relay_forward_relax_modules() -> None:
     mod = two_regions()
     cut = byoc_lab.relax.partition_for_dnnl(mod)
     assert str(byoc_lab.coverage(mod, "dnnl")) == str(byoc_lab.relax.coverage(mod))
@@ -222,6 +222,6 @@ def test_functions_for_relay_pass_relax_on() -> None:
     assert str(byoc_lab.validate(mod, cut)) == str(byoc_lab.relax.validate(mod, cut))
 
 
-def test_build_of_relay_names_that_of_relax() -> None:
+def test_build_for_relay_names_the_function_for_relax() -> None:
     with pytest.raises(ArgumentError, match=r"found IRModule of TVM \(for Relax: the functions"):
         byoc_lab.build(two_regions())

@@ -1,4 +1,4 @@
-"""One registration for Relay and Relax: each item of its list in docs/backends.md has a test."""
+"""One registration for Relay and Relax: each item of the list in docs/backends.md has a test."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def forgotten() -> Iterator[None]:
 
 
 def register(**options: Any) -> Any:
-    """A back end of Relay, and the same for Relax."""
+    """Registers a back end for Relay, and the same one for Relax."""
     backends.register("npu", **{"patterns": TABLE, "codegen": exactly, **options})
     return lab.register("npu")
 
 
 @needs_cc
 @pytest.mark.parametrize("network", [conv_relu, dense_add_relu, concat])
-def test_both_languages_have_the_same_regions_and_numbers(network: Any) -> None:
+def test_both_languages_have_equal_regions_and_results(network: Any) -> None:
     register(supports={"exp": lambda call: call.checked_type.dtype == "float32"})
     net = Network()
     relay_mod, relax_mod = in_both_languages(network(net))
@@ -74,7 +74,7 @@ def test_both_languages_have_the_same_regions_and_numbers(network: Any) -> None:
 
 
 def test_matches() -> None:
-    """TVM's pattern finds both; in Relay one of them has another attribute."""
+    """TVM's pattern finds both; in Relay one of them has a different attribute."""
     image = relay.var("x", shape=(1, 4, 8, 8))
     network = image
     for groups in (1, 2):
@@ -104,7 +104,7 @@ def test_checks() -> None:
 
 
 def test_match_that_codegen_cannot_compile_stays_on_the_host() -> None:
-    """`compiles` is asked about the operators of a match as they are in the region."""
+    """`compiles` is called with the operators of a match as they are in the region."""
     asked = []
 
     def compiles(call: Any) -> str | None:
@@ -163,7 +163,7 @@ def test_operators() -> None:
 
 
 def test_pipelines() -> None:
-    """The table is that of Relay; the passes are those that are given."""
+    """The table is Relay's; the passes are the given ones."""
     register()
     table = lab.backends.get("npu").table()
 
@@ -192,7 +192,7 @@ def test_isolation() -> None:
 
 
 @needs_cc
-def test_a_back_end_in_c_serves_relax() -> None:
+def test_c_back_end_serves_relax() -> None:
     assert lab.register("ccompiler").left_out == ()
     net = Network()
     mod = in_both_languages(dense_add_relu(net))[1]
@@ -221,7 +221,7 @@ def test_export(tmp_path: Path) -> None:
         exe.export_library(tmp_path / "net.so")
 
 
-def test_a_name_that_relay_does_not_have_is_refused() -> None:
+def test_name_that_relay_lacks_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="no back end is registered as 'npu'"):
         lab.register("npu")
     backends.register("npu", supports=["nn.relu"])

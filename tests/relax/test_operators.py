@@ -1,4 +1,4 @@
-"""Each operator of Relax that DNNL computes under another name, beside what TVM alone computes."""
+"""Each Relax operator that DNNL computes under another name, compared with TVM alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_each_relax_operator_on_dnnl_is_compared_with_the_reference(name: str) -
 @pytest.mark.parametrize(
     "name", ["squeeze", "broadcast_to", "group_norm", "prelu", "mean", "mean of the channels"]
 )
-def test_one_operator_of_a_batch_known_at_run_time(name: str) -> None:
+def test_operator_with_a_batch_known_at_run_time_is_offloaded(name: str) -> None:
     shape, make = ONE[name]
     n = symbol("n")
     if name == "broadcast_to":
@@ -104,7 +104,7 @@ def test_one_operator_of_a_batch_known_at_run_time(name: str) -> None:
 
 @pytest.mark.parametrize("parts", [2, 3, [3, 5], [0, 8]])
 def test_split_parts_are_offloaded_or_refused_with_the_reason(parts: Any) -> None:
-    """Parts that are used inside of the region and outside."""
+    """Parts that are used inside the region and outside."""
 
     def body(emit: Any, x: Any) -> list[Any]:
         made = emit(op.split(emit(op.nn.relu(x)), parts, axis=1))
@@ -122,7 +122,7 @@ def test_split_parts_are_offloaded_or_refused_with_the_reason(parts: Any) -> Non
         check(mod, random(2, 8, 5))
 
 
-def test_a_channel_shuffle_is_one_region() -> None:
+def test_channel_shuffle_is_one_region() -> None:
     """ShuffleNet V2 (Ma and others, 2018), figure 3c: split, convolve one half, join, shuffle."""
 
     def body(emit: Any, x: Any) -> Any:
@@ -136,7 +136,7 @@ def test_a_channel_shuffle_is_one_region() -> None:
     check(module([var("x", 1, 8, 5, 5)], body), random(1, 8, 5, 5))
 
 
-def test_a_number_is_an_operand() -> None:
+def test_number_may_be_an_operand() -> None:
     def body(emit: Any, x: Any) -> Any:
         return emit(op.add(emit(op.nn.relu(x)), relax.const(np.float32(0.25))))
 
@@ -152,7 +152,7 @@ def test_norms_without_scale_stay_with_the_reason() -> None:
 
 
 def conv(emit: Any, x: Any, channels: tuple[int, int], size: int, groups: int = 1) -> Any:
-    """A convolution with a bias, as torch.export writes it."""
+    """A convolution with a bias in torch.export's form."""
     inputs, outputs = channels
     weight = const(outputs, inputs // groups, size, size)
     made = emit(op.nn.conv2d(x, weight, padding=size // 2, groups=groups))
@@ -164,9 +164,9 @@ def hard_sigmoid(emit: Any, x: Any) -> Any:
     return emit(op.divide(raised, relax.const(np.float32(6))))
 
 
-def test_a_block_of_mobilenet_v3_is_one_region() -> None:
-    """Howard and others, 2019, figure 4: expansion, depthwise, squeeze-and-excitation, projection,
-    with hard-swish."""
+def test_mobilenet_v3_block_is_one_region() -> None:
+    """Howard and others, 2019, figure 4: expansion, depthwise, squeeze-and-excitation,
+    projection, with hard-swish."""
 
     def body(emit: Any, x: Any) -> Any:
         wide = conv(emit, x, (8, 16), 1)

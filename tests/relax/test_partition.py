@@ -1,4 +1,4 @@
-"""DNNL under Relax: what is cut out, compiled by RunCodegen, run, exported and loaded."""
+"""DNNL for Relax: partitioned, compiled by RunCodegen, run, exported and loaded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def var(name: str, *shape: int, dtype: str = "float32") -> Any:
 
 
 def module(params: list[Any], build: Any) -> Any:
-    """main(params) whose body `build(emit, *params)` writes; it gives one result or a list."""
+    """main(params) with the body that `build(emit, *params)` creates; it returns one result or a
+    list."""
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         with builder.dataflow():
@@ -60,7 +61,7 @@ def run(mod: Any, *inputs: np.ndarray) -> list[np.ndarray]:
 
 
 def check(mod: Any, *inputs: np.ndarray, count: int = 1) -> Any:
-    """Cut out, compile, run; the same numbers as TVM alone gives."""
+    """Partitions, compiles and runs; the results equal those of TVM alone."""
     cut = partition_for_dnnl(mod)
     assert len(regions(cut)) == count
     compiled = relax.transform.RunCodegen()(cut)
@@ -95,7 +96,7 @@ def residual_network() -> Any:
     return module([var("image", 1, 3, 32, 32)], build)
 
 
-def test_a_residual_network_is_one_call() -> None:
+def test_residual_network_is_one_call() -> None:
     cut = check(residual_network(), random(1, 3, 32, 32))
     (region,) = regions(cut)
     assert sum(len(block.bindings) for block in cut["main"].body.blocks) == 1
@@ -104,7 +105,7 @@ def test_a_residual_network_is_one_call() -> None:
     assert result.shape == (1, 10) and abs(result.sum() - 1) < 1e-5
 
 
-def test_host_operators_between_and_several_outputs() -> None:
+def test_network_with_host_operators_between_regions_and_several_outputs_equals_tvm() -> None:
     def build(emit: Any, x: Any) -> list[Any]:
         first = emit(op.nn.relu(emit(op.nn.conv2d(x, const(4, 4, 3, 3), padding=1))))
         host = emit(op.cumsum(first, axis=3))
@@ -119,8 +120,9 @@ def symbol(name: str) -> Any:
     return tvm.tirx.Var(name, "int64")
 
 
-def test_a_batch_that_is_known_at_run_time(tmp_path) -> None:
-    """One region for every batch; host operators in between, several outputs, and from a file."""
+def test_regions_run_with_a_batch_known_at_run_time(tmp_path) -> None:
+    """One region for every batch size; host operators in between, several outputs, and loaded
+    from a file."""
 
     def build(emit: Any, x: Any) -> list[Any]:
         y = emit(op.nn.relu(emit(op.nn.conv2d(x, const(8, 4, 3, 3), padding=1))))
@@ -179,7 +181,7 @@ def test_operator_that_mixes_samples_stays_with_the_reason() -> None:
         to_relay(two["main"].with_attr("global_symbol", "region"))
 
 
-def test_weights_may_come_at_run_time() -> None:
+def test_weights_may_be_given_at_run_time() -> None:
     def build(emit: Any, x: Any, weight: Any, bias: Any) -> Any:
         y = emit(op.nn.conv2d(x, weight, padding=1))
         return emit(op.nn.relu(emit(op.add(y, bias))))
@@ -188,7 +190,7 @@ def test_weights_may_come_at_run_time() -> None:
     check(module(params, build), random(1, 4, 6, 6), random(8, 4, 3, 3), random(1, 8, 1, 1))
 
 
-def test_products_norms_and_activations_of_a_transformer() -> None:
+def test_products_norms_and_activations_of_a_transformer_are_offloaded() -> None:
     def build(emit: Any, tokens: Any) -> Any:
         x = emit(op.nn.layer_norm(tokens, const(16), const(16, seed=1), axes=[-1]))
         query = emit(op.matmul(x, const(16, 16)))
@@ -249,7 +251,7 @@ def reshaped(emit: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("between", [packed, cast, reshaped])
-def test_values_that_passes_of_tvm_stop_at_are_partitioned_around(between: Any) -> None:
+def test_values_for_which_tvm_s_passes_fail_are_left_out_of_regions(between: Any) -> None:
     def body(emit: Any, x: Any) -> Any:
         return emit(op.tanh(between(emit, emit(op.nn.relu(x)))))
 
@@ -257,14 +259,14 @@ def test_values_that_passes_of_tvm_stop_at_are_partitioned_around(between: Any) 
     assert len(regions(cut)) == 2
 
 
-def test_an_operator_without_counterpart_in_a_region_is_named() -> None:
+def test_operator_without_counterpart_in_a_region_is_named() -> None:
     mod = module([var("x", 2, 3)], lambda emit, x: emit(op.cumsum(x, axis=1)))
     with pytest.raises(BuildError, match=r"^@main: DNNL has no counterpart of relax\.cumsum"):
         to_relay(mod["main"])
 
 
 @pytest.mark.slow
-def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
+def test_exported_library_runs_in_a_new_process(tmp_path) -> None:
     mod = residual_network()
     compiled = relax.transform.RunCodegen()(partition_for_dnnl(mod))
     image = random(1, 3, 32, 32)
@@ -285,9 +287,9 @@ np.save(sys.argv[1] + "/result.npy", result.numpy())
 
 
 @pytest.mark.slow
-def test_importing_byoc_lab_is_enough(tmp_path: Path) -> None:
-    """RunCodegen finds DNNL whichever of the two is imported first: by the entry point that
-    pyproject.toml declares, which TVM calls, or because TVM is there already."""
+def test_run_codegen_finds_dnnl_after_importing_byoc_lab(tmp_path: Path) -> None:
+    """In either order of imports: through the entry point in pyproject.toml, which TVM loads, or
+    because TVM is imported already."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     installed = tmp_path / "byoc_lab_entry_point-0.dist-info"
     installed.mkdir()
@@ -307,7 +309,7 @@ assert tvm_ffi.get_global_func("relax.ext.dnnl", allow_missing=True) is not None
             subprocess.run([sys.executable, "-c", code], check=True, timeout=900)
 
 
-def test_a_deep_transposed_convolution_adds_its_bias_once() -> None:
+def test_transposed_convolution_with_many_channels_adds_its_bias_once() -> None:
     """See tests/backends/dnnl/kernels/test_channels.py."""
     data = var("data", 1, 512, 4, 4)
     weight = relax.const(np.zeros((512, 64, 4, 4), np.float32))

@@ -1,4 +1,4 @@
-"""Passes of TVM that fail: their errors are ours, and say what they mean."""
+"""TVM passes that fail: byoc_lab raises typed errors that explain the cause."""
 # ruff: noqa: N805, SIM108 (TVMScript looks like methods of Python)
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_operators_of_branches_stay_on_the_host_without_dataflow_blocks() -> Non
     assert traced.error is None and not any(stage.changed for stage in traced)
 
 
-def test_operators_of_branches_are_offloaded_each_by_itself() -> None:
+def test_operators_of_branches_are_offloaded_separately() -> None:
     mod = relax.transform.ConvertToDataflow(1)(Branches)
     assert len(explain(mod).offloaded) == coverage(mod).totals.offloaded == 2
     traced = byoc_lab.trace(mod, "dnnl")
@@ -64,7 +64,7 @@ def test_operators_of_branches_are_offloaded_each_by_itself() -> None:
         np.testing.assert_allclose(exe(np.array(chosen), x)[0], wanted, rtol=1e-5)
 
 
-def test_a_pass_of_tvm_that_stops_at_a_branch_is_a_typed_error_of_the_trace() -> None:
+def test_tvm_pass_that_fails_at_a_branch_gives_a_typed_error() -> None:
     mod = relax.transform.ConvertToDataflow(1)(Branches)
     table = [("dnnl.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
     merge = relax.transform.MergeCompositeFunctions()
@@ -74,7 +74,7 @@ def test_a_pass_of_tvm_that_stops_at_a_branch_is_a_typed_error_of_the_trace() ->
     assert traced[-1].error is traced.error and byoc_lab.decode(traced.error).known
 
 
-def test_the_way_out_of_a_branch_is_one() -> None:
+def test_suggested_conversion_of_a_branch_works() -> None:
     from byoc_lab.importers.relax import from_relax
 
     mod, _ = from_relax(Branches)
@@ -91,19 +91,19 @@ def unknown_shape() -> Any:
     return builder.get()
 
 
-def test_a_tensor_of_unknown_shape_stays_on_the_host() -> None:
+def test_tensor_of_unknown_shape_stays_on_the_host() -> None:
     (found,) = explain(unknown_shape())
     assert found.cause == "check" and "needs tensors of known shape" in found.reason
     assert coverage(unknown_shape()).totals.offloaded == 0
 
 
-def test_errors_of_a_pass_are_decoded() -> None:
+def test_errors_of_a_tvm_pass_are_decoded() -> None:
     fold = relax.transform.FoldConstant()
     with pytest.raises(PassError, match=r"FoldConstant of TVM failed: emit_te.*Give the shape"):
         applied([fold], unknown_shape(), "a test")
 
 
-def test_functions_beside_main_stay_as_they_are() -> None:
+def test_functions_that_main_does_not_call_are_unchanged() -> None:
     mod = relu_module()
     mod["other"] = relu_module("gelu")["main"].with_attr("global_symbol", "other")
     cut = partition_for_dnnl(mod)
@@ -113,13 +113,13 @@ def test_functions_beside_main_stay_as_they_are() -> None:
     assert found["nn.gelu"].cause == "other-function" and "main" in found["nn.gelu"].reason
 
 
-def test_code_that_a_pass_made_of_operators() -> None:
+def test_operator_lowered_by_a_pass_suggests_another_order() -> None:
     (found,) = explain(relax.transform.LegalizeOps()(relu_module()))
     assert found.cause == "no-pattern" and "after the partitioning" in found.reason
 
 
 @pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
-def test_questions_about_operators_refuse_a_module_after_run_codegen(ask: Any) -> None:
+def test_functions_on_operators_refuse_a_module_after_run_codegen(ask: Any) -> None:
     done = relax.transform.RunCodegen()(partition_for_dnnl(relu_module()))
     with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
         ask(done)
@@ -139,7 +139,7 @@ def test_regions_that_run_codegen_compiled_are_counted_and_only_outputs_compared
         exe.assert_offloaded(min_flops=1, min_share=0.5, accept_numpy=True)
 
 
-def test_the_reason_names_the_operator_of_the_module() -> None:
+def test_reason_names_the_operator_of_the_module() -> None:
     builder = relax.BlockBuilder()
     x, w = relax.Var("x", tensor((4, 8), "float16")), relax.Var("w", tensor((8, 16), "float16"))
     with builder.function("main", [x, w]):
@@ -150,7 +150,7 @@ def test_the_reason_names_the_operator_of_the_module() -> None:
     assert found.reason.startswith("matmul: argument 0 must be float32 or bfloat16")
 
 
-def test_the_line_of_an_error_and_its_remedy_are_sentences() -> None:
+def test_error_line_and_advice_are_sentences() -> None:
     cycle = "(depgroup != cur_group) is false: A cyclic dependency detected between the groups lv3"
     told = said(RuntimeError(f"Check failed: {cycle} and lv2 are in.\nmore"))
     assert f"{cycle} and lv2 are in. FuseOpsByPattern matched %lv3" in told and "more" not in told

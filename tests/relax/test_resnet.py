@@ -1,4 +1,4 @@
-"""ResNet-18 from torch.export: one region, the numbers of PyTorch."""
+"""ResNet-18 from torch.export: one region, with PyTorch's results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def conv(inputs: int, outputs: int, size: int, stride: int) -> Any:
 
 
 class Block(nn.Module):
-    """Two convolutions, and a shortcut around them."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 def resnet_18() -> Any:
-    """He et al., 2015, table 1; batch norms with statistics that are not their initial ones."""
+    """He et al., 2015, table 1; batch norms with statistics other than the initial ones."""
     torch.manual_seed(0)
     widths = [64, 64, 128, 256, 512]
     stages = [

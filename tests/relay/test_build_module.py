@@ -1,4 +1,4 @@
-"""`bind_params_by_name`: parameters replaced by constants."""
+"""`bind_params_by_name` replaces parameters by constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_named_parameters_become_constants() -> None:
     assert bound.body.args[1].data.numpy().tolist() == [1, 1]
 
 
-def test_a_name_must_be_unique_when_it_is_bound() -> None:
+def test_bound_name_must_be_unique() -> None:
     other = relay.var("w", shape=(2,))
     function = relay.Function([X, W, other], relay.add(W, other))
     assert bind_params_by_name(function, {"x": ONES}).params == (W, other)

@@ -1,6 +1,6 @@
 """Eight threads that build, run, export and load at once; fails unless all results are right.
 
-Run by test_many_threads.py in a process of its own, so that a crash is a failure like any other.
+test_many_threads.py runs it in a separate process, so that a crash counts as a failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 def network(seed: int) -> IRModule:
-    """A region, and operators of the host behind it."""
+    """A region followed by operators on the host."""
     rng = np.random.default_rng(seed)
     weight = rng.standard_normal((8, 4, 3, 3)).astype(np.float32)
     data = relay.var("data", shape=(1, 4, 8, 8))

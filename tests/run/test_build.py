@@ -1,4 +1,4 @@
-"""Building: DNNL regions and the host part together, inputs, falling back, timing."""
+"""Building: DNNL regions with the host part, inputs, fallback, timing."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_build_of_regions_and_host_equals_the_reference(exe: Any) -> None:
     close(exe.run({"bias": BIAS, "x": X}), wanted)
 
 
-def test_cards_say_where_each_region_ran_and_how(partitioned: IRModule) -> None:
+def test_cards_state_where_and_how_each_region_ran(partitioned: IRModule) -> None:
     exe = build(partitioned)
     with pytest.raises(OffloadError, match="has not run yet"):
         exe.assert_offloaded()
@@ -138,12 +138,12 @@ def test_wrong_inputs_are_named(exe: Any, inputs: Any, message: str) -> None:
         exe.run([X], bias=BIAS)
 
 
-def test_arrays_that_are_not_in_a_list_are_refused_with_the_way_to_write_them(exe: Any) -> None:
+def test_arrays_outside_a_list_are_refused_with_the_right_form(exe: Any) -> None:
     with pytest.raises(InputError, match=r"found 2 arguments; write run\(\[a, b\]\)"):
         exe.run(X, BIAS)
 
 
-def test_strided_and_read_only_inputs(exe: Any) -> None:
+def test_strided_and_read_only_inputs_give_the_same_result(exe: Any) -> None:
     wanted = exe(X, BIAS)
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -152,10 +152,10 @@ def test_strided_and_read_only_inputs(exe: Any) -> None:
         np.testing.assert_array_equal(exe(x, BIAS)[0], wanted[0])
 
 
-# What Relay can say
+# Forms of Relay modules
 
 
-def test_several_outputs_tuples_and_unused_results() -> None:
+def test_several_outputs_tuples_and_unused_results_equal_the_reference() -> None:
     x = relay.var("x", shape=(2, 3))
     inside = nn.relu(begin(x, "dnnl"))
     left, right = end(inside, "dnnl"), end(builder("tanh")(inside), "dnnl")
@@ -168,7 +168,7 @@ def test_several_outputs_tuples_and_unused_results() -> None:
     exe.assert_offloaded()
 
 
-def test_let_function_and_global_call() -> None:
+def test_let_function_and_global_call_equal_the_reference() -> None:
     x, y, p, t = (relay.var(n, shape=(2, 3)) for n in "xypt")
     mod = IRModule()
     mod["helper"] = Function([p], nn.relu(p) + p)
@@ -180,7 +180,7 @@ def test_let_function_and_global_call() -> None:
     close(build(mod)(value), evaluate(mod, [value]).outputs)
 
 
-def test_both_branches_of_an_if() -> None:
+def test_both_branches_of_an_if_equal_the_reference() -> None:
     x, flag = relay.var("x", shape=(3,)), relay.var("flag", relay.TensorType((), "bool"))
     inner = relay.If(flag, builder("exp")(x), builder("negative")(x))
     mod = infer_module(
@@ -230,7 +230,7 @@ def external(compiler: str) -> tuple[IRModule, IRModule]:
     return mod, PartitionGraph()(mod)
 
 
-def test_an_unknown_back_end_and_a_refused_region_are_errors() -> None:
+def test_unknown_back_end_and_refused_region_raise_errors() -> None:
     with pytest.raises(UnknownNameError, match=r"no code generator .* the compiler 'npu'"):
         build(external("npu")[1])
     with pytest.raises(BuildError, match="DNNL has no counterpart of erf"):
@@ -238,7 +238,7 @@ def test_an_unknown_back_end_and_a_refused_region_are_errors() -> None:
 
 
 @pytest.mark.parametrize("compiler", ["npu", "dnnl"])
-def test_falling_back_is_asked_for_and_never_silent(compiler: str) -> None:
+def test_fallback_runs_only_on_request_and_warns(compiler: str) -> None:
     mod, partitioned = external(compiler)
     with pytest.warns(
         OffloadWarning, match=f"region @.* of {compiler} is part of the host, on llvm"
@@ -253,8 +253,8 @@ def test_falling_back_is_asked_for_and_never_silent(compiler: str) -> None:
         exe.assert_offloaded()
 
 
-def test_a_back_end_of_one_s_own() -> None:
-    """The door that DNNL uses, used by somebody else; negation for relu shows that it is called."""
+def test_user_s_back_end_computes_its_regions() -> None:
+    """Registered in the same way as DNNL; it negates for relu, which shows that it ran."""
 
     def codegen(function: Function, symbol: str) -> Any:
         made = dnnl.region_graph(function, symbol)
@@ -282,12 +282,12 @@ def test_time_runs_the_executable_and_refuses_invalid_counts(
     assert "median of 5" in str(timing)
     before = exe.runs
     both = compare_times({"a": exe, "b": build(partitioned, offload=False)}, [X, BIAS], repeat=3)
-    assert set(both) == {"a", "b"} and exe.runs == before + 4  # one is not counted
+    assert set(both) == {"a", "b"} and exe.runs == before + 4  # one run is a warm-up
     with pytest.raises(InputError, match="must be integers of at least 1, found 0 and 10"):
         exe.time(number=0)
 
 
-def test_an_aligned_input_is_read_where_it_lies() -> None:
+def test_aligned_input_is_read_without_a_copy() -> None:
     from byoc_lab.run.tvm_runtime import ALIGNMENT, to_device
 
     raw = np.zeros(64 + ALIGNMENT, np.uint8)
@@ -300,10 +300,10 @@ def test_an_aligned_input_is_read_where_it_lies() -> None:
         given[:] = 0
 
 
-def test_a_direct_call_is_left_to_the_checks_where_it_is_not_plain(
+def test_direct_call_with_other_arrays_uses_the_checked_path(
     exe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arrays that lie as compiled code reads them go the short way, all others the long one."""
+    """Only aligned contiguous arrays use the fast path."""
     aligned = [native.aligned_empty(a.shape) for a in (X, BIAS)]
     for into, array in zip(aligned, (X, BIAS), strict=True):
         into[...] = array
@@ -312,7 +312,7 @@ def test_a_direct_call_is_left_to_the_checks_where_it_is_not_plain(
     (got,) = exe(*aligned)
     assert exe.runs == runs + 1
     np.testing.assert_array_equal(got, wanted[0])
-    got[...] = 0  # an array of its own
+    got[...] = 0  # a separate array
     np.testing.assert_array_equal(exe(*aligned)[0], wanted[0])
     frozen = [a.view() for a in aligned]
     frozen[0].flags.writeable = False

@@ -1,5 +1,8 @@
-"""Building programs with references, closures, data and recursion: what is known beforehand is
-followed, so that no trace of it is left, and the numbers are those of the NumPy executor."""
+"""Building programs with references, closures, data types and recursion.
+
+Values known at compile time are evaluated, so that no references or closures remain; results equal
+the NumPy executor's.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def module(text: str) -> IRModule:
 
 
 def same(mod: IRModule, *inputs: Any) -> None:
-    """That a module is flattened to operator calls and recursive functions of the same results."""
+    """Asserts that a module becomes operator calls and recursive functions with the same
+    results."""
     flat = flattened(mod["main"], mod)
     made = IRModule({"main": flat.main})
     for gv, function in flat.functions.items():
@@ -65,7 +69,7 @@ def agree(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> None:
         np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6)
 
 
-def test_a_written_reference_is_what_was_written() -> None:
+def test_read_of_a_written_reference_becomes_the_written_value() -> None:
     mod = module("""def @main(%x: VECTOR) {
       let %r = ref(%x);
       let %before = ref_read(%r);
@@ -77,8 +81,9 @@ def test_a_written_reference_is_what_was_written() -> None:
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_branches_write_references(flag: bool) -> None:
-    """Both branches write one, one branch another; what the `if` gives counts too."""
+def test_branches_may_write_references(flag: bool) -> None:
+    """Both branches write one reference, one branch another; the result of the `if` is used,
+    too."""
     mod = module("""def @main(%flag: bool, %x: VECTOR) {
       let %r = ref(%x);
       let %s = ref(%x);
@@ -96,7 +101,7 @@ def test_branches_write_references(flag: bool) -> None:
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_a_reference_is_chosen_by_a_tensor(flag: bool) -> None:
+def test_reference_may_be_chosen_by_a_tensor(flag: bool) -> None:
     mod = module("""def @main(%flag: bool, %x: VECTOR) {
       let %r = ref(%x);
       let %s = ref(exp(%x));
@@ -107,7 +112,7 @@ def test_a_reference_is_chosen_by_a_tensor(flag: bool) -> None:
     same(mod, np.array(flag), X)
 
 
-def test_functions_are_returned_stored_and_captured() -> None:
+def test_functions_may_be_returned_stored_and_captured() -> None:
     same(
         module("""
     def @adder(%a: VECTOR) -> fn (VECTOR) -> VECTOR { fn (%b: VECTOR) -> VECTOR { %a + %b } }
@@ -123,8 +128,8 @@ def test_functions_are_returned_stored_and_captured() -> None:
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_a_function_is_chosen_by_a_tensor(flag: bool) -> None:
-    """Two functions, or one function of two tensors."""
+def test_function_may_be_chosen_by_a_tensor(flag: bool) -> None:
+    """Two functions, or one function applied to either of two tensors."""
     same(
         module("""
     def @scale(%a: VECTOR) -> fn (VECTOR) -> VECTOR { fn (%b: VECTOR) -> VECTOR { %a * %b } }
@@ -139,8 +144,8 @@ def test_a_function_is_chosen_by_a_tensor(flag: bool) -> None:
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_data_is_chosen_by_a_tensor(flag: bool) -> None:
-    """At the top of a pattern, and inside of it."""
+def test_data_may_be_chosen_by_a_tensor(flag: bool) -> None:
+    """At the top of a pattern, and inside it."""
     same(
         module("""def @main(%flag: bool, %x: VECTOR) {
       let %o = if (%flag) { Some(%x) } else { None };
@@ -181,8 +186,8 @@ LOOP = """def @main(%n: int32, %x: VECTOR) {
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 7])
-def test_a_loop_is_a_function_that_calls_itself(rounds: int) -> None:
-    """Its captured tensors are parameters of the function that stays."""
+def test_loop_becomes_a_recursive_function(rounds: int) -> None:
+    """Its captured tensors become parameters of the remaining function."""
     mod = module(LOOP)
     same(mod, np.int32(rounds), X)
     flat = flattened(mod["main"], mod)
@@ -192,7 +197,7 @@ def test_a_loop_is_a_function_that_calls_itself(rounds: int) -> None:
         inlined(mod["main"], mod)
 
 
-def test_mutual_recursion_and_functions_as_arguments_of_it() -> None:
+def test_mutual_recursion_with_functions_as_arguments_is_built() -> None:
     mod = module(
         """
     def @even(%f: fn (int32) -> int32, %n: int32) -> bool {
@@ -210,8 +215,8 @@ def test_mutual_recursion_and_functions_as_arguments_of_it() -> None:
         same(mod, np.int32(n), np.int32(2))
 
 
-def test_a_recursion_writes_references() -> None:
-    """One that it captured, and one that it is given."""
+def test_recursion_may_write_references() -> None:
+    """One reference is captured, and one is an argument."""
     mod = module(
         """def @main(%n: int32, %x: VECTOR) {
       let %count = ref(0);
@@ -232,7 +237,7 @@ def test_a_recursion_writes_references() -> None:
 
 
 def test_recursion_through_a_reference_is_built() -> None:
-    """Recursion by a reference to a function that reads it."""
+    """A reference contains a function that reads the reference."""
     same(
         module("""def @main(%n: int32) {
       let %r = ref(fn (%i: int32) -> int32 { %i });
@@ -332,10 +337,10 @@ else:
 """
 
 
-# Endless recursion is an error, not a crash, here and there.
+# Endless recursion is an error in both, not a crash.
 @pytest.mark.slow
 @pytest.mark.native
-def test_a_region_in_a_loop_exported_and_loaded(
+def test_region_in_a_loop_is_exported_and_loaded(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mod = module("""def @loop(%i: int32, %n: int32, %a: VECTOR, %x: VECTOR) -> VECTOR {

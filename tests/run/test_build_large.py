@@ -1,4 +1,5 @@
-"""Modules with many operands and many branches: no crash, and time that stays in proportion."""
+"""Modules with many operands and many branches: they build without a crash, in proportional
+time."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3) + 10 * n for n in range(3
     ("count", "axis"), [(66, 0), pytest.param(2000, -1, marks=pytest.mark.slow)]
 )
 def test_concatenate_of_many_operands_is_built(count: int, axis: int) -> None:
-    """TVM's compiler crashed at 2,000 operands."""
+    """TVM's compiler crashes at 2,000 operands."""
     check(relay.concatenate([*operands()] * (count // 3), axis), *ARRAYS)
 
 
@@ -54,14 +55,14 @@ def test_split_into_many_parts_is_built(cuts: int | list[int]) -> None:
 
 
 @pytest.mark.slow
-def test_a_tuple_of_many_that_is_not_written_in_place() -> None:
+def test_concatenate_of_a_large_tuple_value_is_built() -> None:
     x = relay.var("x", shape=(195, 2))
     parts = relay.split(x, 195, axis=0).astuple()
     check(relay.concatenate(parts, axis=1), np.arange(390, dtype=np.float32).reshape(195, 2))
 
 
 def nested_ifs(count: int) -> Expr:
-    """Each in both branches of the next one's, and in none twice."""
+    """Nested ifs, each in both branches of the next, but not duplicated."""
     x, on = relay.var("x", shape=(2,)), relay.var("on", shape=(), dtype="bool")
     value: Expr = x
     for _ in range(count):
@@ -69,8 +70,8 @@ def nested_ifs(count: int) -> Expr:
     return relay.Function([x, on], value)
 
 
-def test_nested_ifs(tmp_path) -> None:
-    """They exceeded Python's recursion limit."""
+def test_nested_ifs_are_built_exported_and_loaded(tmp_path) -> None:
+    """Without care they exceed Python's recursion limit."""
     program = compiled(nested_ifs(500))[1]
     data = np.float32([1, 2])
     np.testing.assert_array_equal(program(data, np.True_)[0], data + 500)
@@ -79,7 +80,7 @@ def test_nested_ifs(tmp_path) -> None:
     np.testing.assert_array_equal(load_library(tmp_path / "net.so")(data, np.True_)[0], data + 500)
 
 
-def test_an_if_that_is_shared_between_branches() -> None:
+def test_if_shared_between_branches_is_built() -> None:
     x, on = relay.var("x", shape=(2,)), relay.var("on", shape=(), dtype="bool")
     shared = relay.If(on, relay.tanh(x), relay.abs(x))
     inner = relay.If(on, relay.exp(shared), shared)
@@ -91,8 +92,8 @@ def test_an_if_that_is_shared_between_branches() -> None:
 
 
 @pytest.mark.slow
-def test_nested_ifs_take_no_more_stack_than_there_is() -> None:
-    """In a process of its own, which a stack overflow would end."""
+def test_nested_ifs_do_not_overflow_the_stack() -> None:
+    """In a separate process, which a stack overflow would end."""
     source = (
         "import numpy as np; from tests.run.test_build_large import compiled, nested_ifs\n"
         "data = np.float32([1, 2])\n"

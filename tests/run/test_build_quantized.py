@@ -1,4 +1,4 @@
-"""Building takes quantized operators apart, as TVM's build does."""
+"""Building lowers quantized operators, as TVM's build does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def halved() -> Call:
     return qnn.requantize(x, relay.const(0.5), ZERO, relay.const(1.0), ZERO, out_dtype="int8")
 
 
-def test_a_scale_that_is_computed_can_be_built() -> None:
+def test_quantize_with_a_computed_scale_is_built() -> None:
     x = relay.var("x", shape=(4,))
     scale = relay.max(relay.abs(x)) / relay.const(127.0)
     mod = module(qnn.quantize(x, scale, ZERO, out_dtype="int8"))
@@ -41,7 +41,7 @@ def test_a_scale_that_is_computed_can_be_built() -> None:
     np.testing.assert_array_equal(got, evaluate(mod, [data]).value)
 
 
-def test_the_configuration_counts_where_it_is_built() -> None:
+def test_requantize_config_applies_at_build_time() -> None:
     mod = module(halved())
     assert build(mod)(HALVES)[0].tolist() == UPWARD
     with qnn.requantize_config(rounding="TONEAREST"):
@@ -50,14 +50,14 @@ def test_the_configuration_counts_where_it_is_built() -> None:
     assert list_op_freqs(mod) == {"qnn.requantize": 1}  # the input stays
 
 
-def test_a_saved_library_rounds_as_it_was_built(tmp_path: Path) -> None:
+def test_saved_library_keeps_its_rounding(tmp_path: Path) -> None:
     with qnn.requantize_config(rounding="TONEAREST"):
         library = building.build(module(halved()), "llvm")
     loaded = building.load_library(library.export_library(tmp_path / "lib.json"))
     assert loaded.executable(HALVES)[0].tolist() == TONEAREST
 
 
-def test_a_scale_given_as_a_parameter_is_a_constant() -> None:
+def test_scale_given_as_a_parameter_becomes_a_constant() -> None:
     x, s = relay.var("x", shape=(9,), dtype="int32"), relay.var("s", shape=(), dtype="float32")
     mod = module(qnn.requantize(x, s, ZERO, relay.const(1.0), ZERO, out_dtype="int8"))
     params = {"s": np.float32(0.5)}
@@ -66,8 +66,8 @@ def test_a_scale_given_as_a_parameter_is_a_constant() -> None:
         build(mod)
 
 
-def test_regions_stay_as_they_are() -> None:
-    """What another compiler gets is its own; the host's part of the same module is taken apart."""
+def test_quantized_operators_inside_regions_are_not_lowered() -> None:
+    """Another compiler gets the original operators; the host part of the same module is lowered."""
     body = halved()
     inner = module(body)["main"].with_attr("Compiler", "mine").with_attr("global_symbol", "r")
     x = relay.var("y", shape=(9,), dtype="int32")
@@ -84,8 +84,8 @@ def test_regions_stay_as_they_are() -> None:
     np.testing.assert_array_equal(executable(HALVES)[0], evaluate(mod, [HALVES]).value)
 
 
-def test_a_convolution_with_a_zero_point_of_its_weight_can_be_built() -> None:
-    """Its lowering has an average pooling of integers in it."""
+def test_convolution_with_a_zero_point_of_its_weight_is_built() -> None:
+    """Its lowering contains an integer average pooling."""
     rng = np.random.default_rng(0)
     x, w = relay.var("x", shape=(2, 4, 5, 5), dtype="uint8"), rng.integers(0, 255, (3, 4, 2, 2))
     call = qnn.conv2d(

@@ -1,4 +1,4 @@
-"""Modules whose inputs have unknown lengths: compiled for each shape that comes."""
+"""Modules whose inputs have unknown dimensions: compiled for each new shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def network() -> relay.IRModule:
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_any_batch_runs(partitioned: bool) -> None:
+def test_module_with_unknown_batch_runs_with_any_batch(partitioned: bool) -> None:
     mod = network()
     exe = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result if partitioned else mod)
     for batch in (1, 3, 2, 3):
@@ -42,7 +42,7 @@ def test_any_batch_runs(partitioned: bool) -> None:
         exe.assert_offloaded(regions=2)
 
 
-def test_cards_are_those_of_the_last_shapes() -> None:
+def test_cards_belong_to_the_last_shapes() -> None:
     exe = byoc_lab.build(byoc_lab.trace(network(), "dnnl").result)
     with pytest.raises(BuildError, match="nothing is compiled before the first run"):
         exe.cards()
@@ -53,7 +53,7 @@ def test_cards_are_those_of_the_last_shapes() -> None:
     assert flops[1] == [4 * n for n in flops[0]]
 
 
-def test_code_is_kept_for_some_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_is_kept_for_several_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = 3
     monkeypatch.setattr(dynamic, "KEPT", kept)
     exe = byoc_lab.build(network())
@@ -68,20 +68,20 @@ def test_code_is_kept_for_some_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(exe._made) == kept
 
 
-def test_an_empty_batch_is_computed_by_the_host() -> None:
+def test_host_computes_an_empty_batch() -> None:
     exe = byoc_lab.build(byoc_lab.trace(network(), "dnnl").result)
     assert exe(data(0, 3, 8, 8))[0].shape == (0, 256)
     assert not any(card.offloaded for card in exe.cards())
 
 
-def test_times_and_libraries_are_for_shapes() -> None:
+def test_timing_and_export_need_given_shapes() -> None:
     exe = byoc_lab.build(network())
     assert exe.time([data(2, 3, 8, 8)], repeat=2).best > 0
     with pytest.raises(BuildError, match="for_inputs"):
         exe.export_library("nowhere.so")
 
 
-def test_inputs_are_checked() -> None:
+def test_inputs_of_a_dynamic_module_are_checked() -> None:
     exe = byoc_lab.build(network())
     with pytest.raises(InputError, match=r"expected Tensor\[\(\?, 3, 8, 8\), float32\]"):
         exe(data(1, 2, 8, 8))
@@ -95,8 +95,8 @@ def test_shapes_that_do_not_fit_each_other_are_named() -> None:
         exe(data(3, 4), data(2, 4))
 
 
-def test_shapes_that_are_computed_of_shapes_are_known() -> None:
-    """A reshape to the lengths of another tensor, and a region behind it."""
+def test_shapes_computed_from_shapes_are_known() -> None:
+    """A reshape to the shape of another tensor, and a region after it."""
     x = relay.var("x", shape=(relay.Any(), relay.Any(), 4))
     lengths = relay.shape_of(x, "int64")
     wanted = relay.concatenate(
@@ -114,7 +114,7 @@ def test_shapes_that_are_computed_of_shapes_are_known() -> None:
         exe.assert_offloaded(regions=1)
 
 
-def test_validate_takes_the_shapes_of_the_inputs() -> None:
+def test_validate_uses_the_shapes_of_the_inputs() -> None:
     mod = network()
     after = byoc_lab.trace(mod, "dnnl").result
     assert byoc_lab.validate(mod, after, [data(3, 3, 8, 8)])
@@ -122,19 +122,19 @@ def test_validate_takes_the_shapes_of_the_inputs() -> None:
         byoc_lab.validate(mod, after)
 
 
-def test_bisect_takes_the_lengths_of_the_inputs() -> None:
+def test_bisect_uses_the_shapes_of_the_inputs() -> None:
     found = byoc_lab.bisect(network(), "dnnl", [data(2, 3, 8, 8)])
     assert found.conclusive and not found.unchecked and len(found.checked) > 0
 
 
-def test_coverage_counts_operators_whose_work_is_unknown() -> None:
+def test_coverage_counts_operators_with_unknown_flops() -> None:
     text = str(byoc_lab.coverage(network(), "dnnl"))
     assert text.startswith("dnnl: 5 of 6 operators offloaded in 2 regions")
     assert "the FLOP of 6 operators are not known" in text
 
 
 def test_dynamic_module_with_a_function_call_is_offloaded_before_it() -> None:
-    """Its result's length is not followed through the call; the first relu is offloaded."""
+    """The call's result has an unknown shape, so only the first relu is offloaded."""
     mod = relay.parse("""
         def @twice(%y: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] { add(%y, %y) }
         def @main(%x: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] {
@@ -145,7 +145,7 @@ def test_dynamic_module_with_a_function_call_is_offloaded_before_it() -> None:
     np.testing.assert_array_equal(exe(data(3, 4))[0], 2 * np.maximum(data(3, 4), 0))
 
 
-def test_a_tuple_with_unknown_lengths() -> None:
+def test_tuple_with_unknown_dimensions_may_be_an_input() -> None:
     ty = relay.TupleType([relay.TensorType((relay.Any(),)), relay.TensorType((2,))])
     pair = relay.Var("pair", ty)
     body = relay.TupleGetItem(pair, 0) + relay.const(np.float32(1))
@@ -153,7 +153,7 @@ def test_a_tuple_with_unknown_lengths() -> None:
     np.testing.assert_array_equal(exe((data(5), data(2)))[0], data(5) + 1)
 
 
-def test_a_recursion_needs_known_lengths() -> None:
+def test_recursion_with_unknown_dimensions_raises_build_error() -> None:
     mod = relay.parse("""
         def @again(%n: Tensor[(), int32], %x: Tensor[(?), float32]) -> Tensor[(?), float32] {
           if (less(%n, 1)) { %x } else { @again(subtract(%n, 1), add(%x, %x)) }
@@ -180,7 +180,7 @@ def test_dynamic_module_runs_without_apache_tvm_and_dnnl(monkeypatch: pytest.Mon
     np.testing.assert_allclose(exe(x)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_an_operator_after_a_broadcast_to_a_computed_shape_is_offloaded() -> None:
+def test_operator_after_a_broadcast_to_a_computed_shape_is_offloaded() -> None:
     x, y = (relay.var(name, shape=(relay.Any(), 4)) for name in "xy")
     wide = relay.broadcast_to(x, relay.shape_of(y, "int64"))
     mod = relay.IRModule.from_expr(relay.Function([x, y], nn.relu(wide)))
@@ -190,8 +190,8 @@ def test_an_operator_after_a_broadcast_to_a_computed_shape_is_offloaded() -> Non
     exe.assert_offloaded(regions=1)
 
 
-def test_lengths_that_depend_on_values_are_not_offloaded() -> None:
-    """Which elements are not 0 is known when the module runs; the batch is known before."""
+def test_operators_on_sizes_that_depend_on_values_are_not_offloaded() -> None:
+    """The number of nonzero elements is known only at run time; the batch is known before."""
     x = relay.var("x", shape=(relay.Any(), 4))
     places = relay.cast(relay.argwhere(x), "float32")
     y = relay.Tuple([nn.relu(places), nn.relu(x)])

@@ -1,5 +1,5 @@
-"""Every sample call with dimensions of 0: the reference, a build with LLVM and a build for DNNL
-give the same value, which has the inferred type, or each raises an error of byoc_lab."""
+"""Every sample call with dimensions of 0: the reference, LLVM and DNNL give the same value of
+the inferred type, or each raises a byoc_lab error."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from byoc_lab.relay.typing.infer import infer_module
 from tests.relay.op.samples import SAMPLES
 from tests.relay.op.samples.sample import Sample
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's, for a mean of nothing
+pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's warning for a mean of no elements
 
-# Annotations are identities; a region needs both of them, and a sample has one.
+# Annotations are identities; a region needs a begin and an end, and a sample has one of them.
 COMPARED = [s for s in SAMPLES if not s.op.startswith("annotation.")]
-# One of each kind: products, windows, norms, reductions, positions, shapes, quantized.
+# One sample of each kind: products, windows, norms, reductions, indices, shapes, quantized.
 FEW = (
     "nn.conv2d-grouped", "nn.conv2d_transpose-grouped", "nn.dense", "nn.global_max_pool2d",
     "nn.group_norm", "nn.softmax", "mean", "variance", "max", "take", "scatter_nd", "concatenate",
@@ -33,8 +33,8 @@ FEW = (
 
 
 def variants(sample: Sample) -> Iterator[Sample]:
-    """The sample with 0 for one dimension, for all dimensions of one size, and for the same axis of
-    all arguments or of the first two: those that type."""
+    """The well-typed variants of a sample: 0 for one dimension, for all dimensions of one size,
+    or for one axis of all arguments or of the first two."""
     shapes = sample.shapes
     every = [(n, axis) for n, shape in enumerate(shapes) for axis in range(len(shape))]
     zeroed = [[place] for place in every]
@@ -62,7 +62,7 @@ def typed(sample: Sample) -> IRModule | None:
 
 
 def outcome(compute: Callable[[], Any]) -> list[np.ndarray] | None:
-    """The arrays that are computed, or None for an error of byoc_lab."""
+    """The computed arrays, or None for a byoc_lab error."""
     try:
         return list(compute())
     except ByocLabError:
@@ -70,7 +70,7 @@ def outcome(compute: Callable[[], Any]) -> list[np.ndarray] | None:
 
 
 def check(sample: Sample) -> None:
-    """Each variant that types. Raises any other error than those of byoc_lab."""
+    """Checks each well-typed variant; raises any error that is not of byoc_lab."""
     definition: OpDef = Op.get(sample.op).definition
     for variant in variants(sample):
         mod = typed(variant)
@@ -96,7 +96,7 @@ def check(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("label", FEW)
-def test_a_few_calls_without_elements_agree(label: str) -> None:
+def test_a_few_calls_without_elements_agree_in_every_executor(label: str) -> None:
     pytest.importorskip("tvm")
     (sample,) = (s for s in COMPARED if s.label == label)
     check(sample)
@@ -104,6 +104,6 @@ def test_a_few_calls_without_elements_agree(label: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", COMPARED, ids=lambda s: s.label)
-def test_calls_without_elements_agree(sample: Sample) -> None:
+def test_all_calls_without_elements_agree_in_every_executor(sample: Sample) -> None:
     pytest.importorskip("tvm")
     check(sample)

@@ -1,4 +1,4 @@
-"""`build(layouts=)`: the same bits from every build, and a choice that cards and libraries keep."""
+"""`build(layouts=)`: equal bits from every build, and a choice stored in cards and libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CHOICE = re.compile(r"layouts of its convolutions: (\w+); (\w+)")
 
 
 def partitioned() -> relay.IRModule:
-    """A convolution with enough work to be run in several layouts, and a softmax of its result."""
+    """A convolution with enough work for several layouts to be tried, and a softmax of its
+    result."""
     rng = np.random.default_rng(5)
     x = relay.var("x", shape=(1, 64, 57, 57))
     weight = relay.const(rng.standard_normal((64, 64, 3, 3)).astype("float32"))
@@ -31,7 +32,7 @@ def image() -> np.ndarray:
     return np.random.default_rng(6).standard_normal((1, 64, 57, 57)).astype("float32")
 
 
-def test_ten_builds_make_the_same_choices_and_compute_the_same_bits() -> None:
+def test_ten_builds_make_equal_choices_and_compute_equal_bits() -> None:
     mod, x, found = partitioned(), image(), set()
     for _ in range(10):
         exe = build(mod)
@@ -58,7 +59,7 @@ def test_card_and_library_state_the_chosen_layout(layouts: str, tmp_path: Path) 
     assert CHOICE.findall(str(library.cards())) == [chosen]
 
 
-def test_regions_without_convolutions_have_no_choice() -> None:
+def test_regions_without_convolutions_have_no_layout_choice() -> None:
     x = relay.var("x", shape=(4, 10))
     mod = dnnl.partition_for_dnnl(
         relay.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x)))
@@ -68,7 +69,7 @@ def test_regions_without_convolutions_have_no_choice() -> None:
     assert [card.layouts for card in exe.cards()] == [None]
 
 
-def test_unknown_lengths_are_built_so_too() -> None:
+def test_layouts_option_applies_to_unknown_dimensions() -> None:
     x = relay.var("x", shape=(relay.Any(), 64, 57, 57))
     weight = relay.const(np.ones((64, 64, 3, 3), "float32"))
     mod = dnnl.partition_for_dnnl(

@@ -1,4 +1,4 @@
-"""Exporting what was built, and loading it where nothing of it is known."""
+"""Exporting an executable, and loading the library in a process without the original."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def network() -> IRModule:
-    """Two regions, an operator of the host between, two results; constants, and a parameter that
-    is to become one."""
+    """Two regions with a host operator between them, two results, constants, and a parameter to
+    bind."""
     image, other = relay.var("image", shape=(1, 4, 8, 8)), relay.var("other", shape=(1, 4, 8, 8))
     first = nn.relu(nn.conv2d(image, relay.const(random(4, 4, 3, 3)), padding=1, channels=4))
     host = relay.erf(first) + relay.erf(other)
@@ -52,7 +52,7 @@ for n, (a, b) in enumerate(zip(library(image, other), library.run(other=other, i
 
 
 @pytest.mark.slow
-def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
+def test_exported_library_runs_in_a_new_process(tmp_path) -> None:
     bias = random(2)
     program = build(dnnl.partition_for_dnnl(network()), params={"bias": bias})
     assert len(program.cards()) == 2
@@ -68,7 +68,7 @@ def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
         np.testing.assert_array_equal(np.load(tmp_path / f"result{n}.npy"), want)
 
 
-def test_inputs_of_a_library_are_named(tmp_path) -> None:
+def test_wrong_inputs_of_a_library_are_named(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     program = build(infer_module(IRModule.from_expr(relay.erf(data))))
     program.export_library(tmp_path / "net.so")
@@ -99,7 +99,7 @@ def test_invalid_library_raises_build_error_with_the_reason(tmp_path) -> None:
         load_library(tmp_path / "missing.so")
 
 
-def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeypatch) -> None:
+def test_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("byoc_lab.run.backends._runtimes", [])
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
@@ -120,7 +120,7 @@ np.save(folder + "/result.npy", load_library(folder + "/net.so")(np.load(folder 
 
 @pytest.mark.slow
 @needs_cc
-def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
+def test_regions_of_ccompiler_are_exported(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     host = relay.erf(relay.exp(data))
     mod = infer_module(IRModule.from_expr(nn.relu(host - relay.const(random(3)))))
@@ -134,7 +134,7 @@ def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
 
 
-def test_an_archive_is_refused(tmp_path) -> None:
+def test_archive_name_is_refused(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     program = build(infer_module(IRModule.from_expr(nn.relu(data))))
     with pytest.raises(BuildError, match=r"names an archive.*lib\.so"):
@@ -143,16 +143,16 @@ def test_an_archive_is_refused(tmp_path) -> None:
 
 
 class LibraryRegion(backends.ModuleRegion):
-    """The code of ccompiler, of which nothing is known but the loaded library."""
+    """A region with ccompiler's code, of which only the loaded library is known."""
 
     def __init__(self, function: relay.Function, symbol: str):
         module = CRegion(function, symbol).module
-        del module.link_into  # as `tvm_ffi.load_module` gives it
+        del module.link_into  # the return value of `tvm_ffi.load_module`
         super().__init__(function, symbol, module)
 
 
 @needs_cc
-def test_a_region_that_cannot_be_saved_is_named(tmp_path) -> None:
+def test_region_that_cannot_be_saved_is_named(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     mod = backends.partition(infer_module(IRModule.from_expr(relay.exp(data))), "ccompiler")
     program = build(mod, backends={"ccompiler": LibraryRegion})
@@ -190,7 +190,7 @@ print(len(damaged), "refused")
 
 @pytest.mark.slow
 def test_damaged_libraries_are_refused(tmp_path) -> None:
-    """In a process of its own: a damaged library that is loaded crashes it."""
+    """In a separate process, which loading a damaged library could crash."""
     program = build(dnnl.partition_for_dnnl(network()), params={"bias": random(2)})
     program.export_library(tmp_path / "net.so")
     done = subprocess.run(

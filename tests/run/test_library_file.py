@@ -1,4 +1,4 @@
-"""What stands behind an exported library: every damage to it and to the library is found."""
+"""The trailer of an exported library: every damage to it and to the library is detected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_sealed_library_is_verified_and_its_metadata_returned(content: bytes) ->
 
 
 @given(st.data())
-def test_a_changed_byte_is_found(draw: st.DataObject) -> None:
+def test_changed_byte_is_detected(draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder)
         data = bytearray(path.read_bytes())
@@ -46,7 +46,7 @@ def test_a_changed_byte_is_found(draw: st.DataObject) -> None:
 
 
 @given(st.integers(0, len(CONTENT) + len(METADATA) + 68), st.binary(min_size=1, max_size=3))
-def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> None:
+def test_truncated_or_extended_file_is_detected(end: int, more: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder)
         data = path.read_bytes()

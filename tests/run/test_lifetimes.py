@@ -1,4 +1,4 @@
-"""Values that nobody asked for are released after their last use, and no value earlier."""
+"""Values are released after their last use, unless they are requested, and never earlier."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def chain(kind: str) -> IRModule:
 
 @pytest.mark.parametrize("dtype", [None, "float64"])
 @pytest.mark.parametrize("kind", ["graph", "let", "function"])
-def test_a_chain_needs_the_memory_of_what_lives(kind: str, dtype: str | None) -> None:
-    """The largest sum of what lives at once: the input, an argument and a result."""
+def test_chain_needs_only_the_memory_of_live_values(kind: str, dtype: str | None) -> None:
+    """The most memory is needed for the input, an argument and a result at once."""
     mod = chain(kind)
     x = np.random.default_rng(0).standard_normal(ELEMENTS, dtype=np.float32)
     tracemalloc.start()
@@ -57,7 +57,7 @@ def test_a_chain_needs_the_memory_of_what_lives(kind: str, dtype: str | None) ->
     assert peak < 1.3 * live
 
 
-def test_those_that_are_asked_for_are_kept() -> None:
+def test_requested_values_are_kept() -> None:
     x = relay.var("x", shape=(4,))
     first = relay.exp(x)
     body = relay.add(nn.relu(first), relay.const(np.float32(1)))
@@ -65,7 +65,7 @@ def test_those_that_are_asked_for_are_kept() -> None:
     assert np.array_equal(found.values[first], np.ones(4)) and {x, first, body} < set(found.values)
 
 
-def test_a_value_that_a_closure_uses_is_kept() -> None:
+def test_value_that_a_closure_uses_is_kept() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     shared = relay.exp(x)
     inner = Function([y], relay.add(y, relay.multiply(shared, shared)))
@@ -75,7 +75,7 @@ def test_a_value_that_a_closure_uses_is_kept() -> None:
     assert np.allclose(got, np.tanh(e) + 2 * e * e)
 
 
-def test_branches_share_a_value_with_what_follows() -> None:
+def test_value_used_in_a_branch_and_afterwards_is_kept() -> None:
     x, c = relay.var("x", shape=(2,)), relay.var("c", shape=(), dtype="bool")
     shared = relay.exp(x)
     first = relay.If(c, relay.negative(shared), relay.tanh(shared))
@@ -94,14 +94,14 @@ def test_uses_are_counted_by_scope() -> None:
     uses = made.of(twice)
     assert uses[inner] == 2 and uses[x] == 1 and uses[twice] == 1
     uses.clear()
-    assert made.of(twice)[inner] == 2  # a counter of its own each time
+    assert made.of(twice)[inner] == 2  # a new counter each time
     function = Function([], inner)
     outer = relay.Tuple([inner, relay.Call(function, [])])
     shared = Lifetimes(evaluated_first).of(outer)
     assert inner not in shared
 
 
-def test_a_deep_chain_of_functions_is_linear() -> None:
+def test_deep_chain_of_functions_is_evaluated_in_linear_time() -> None:
     x = body = relay.var("x", shape=(1,))
     for n in range(2000):
         y: Any = relay.var(f"y{n}", shape=(1,))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.native
 
 
 @pytest.mark.slow
-def test_eight_threads(tmp_path: Path) -> None:
+def test_eight_threads_build_run_export_and_load_at_once(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.run.stress_threads", str(tmp_path)],
         capture_output=True,

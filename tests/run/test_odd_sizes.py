@@ -1,5 +1,7 @@
-"""Windows, resizes, steps and slices at sizes that do not divide: the type, the reference, LLVM,
-DNNL, Relax and PyTorch or NumPy give one shape and the same numbers."""
+"""Windows, resizes, steps and slices at sizes that do not divide.
+
+The type, the reference, LLVM, DNNL, Relax, and PyTorch or NumPy have the same shape and results.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tvm")
 F = torch.nn.functional
 
-Case = tuple[Expr, np.ndarray, np.ndarray]  # of one variable, its value, what it has to give
+Case = tuple[Expr, np.ndarray, np.ndarray]  # for one variable, its value, and the expected result
 DRAW = Callable[..., Any]
 
 
@@ -89,14 +91,14 @@ def sliced(draw: DRAW) -> Case:
 
 
 def pooled(draw: DRAW) -> Case:
-    """Where the last window would begin in the padding, PyTorch leaves it out, but Relay does not:
-    then the reference is what all have to give."""
+    """If the last window would begin in the padding, PyTorch omits it and Relay does not: then
+    all results must equal the reference."""
     rank, ceil = draw(st.sampled_from([1, 2, 2, 3])), draw(st.booleans())
     kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
     strides = [draw(st.integers(1, 4)) for _ in range(rank)]
     padding = [draw(st.integers(0, k // 2)) for k in kernel]
     sizes = [draw(st.integers(1, 11)) for _ in range(rank)]
-    assume(all(n >= k for n, k in zip(sizes, kernel, strict=True)))  # PyTorch needs that
+    assume(all(n >= k for n, k in zip(sizes, kernel, strict=True)))  # PyTorch requires that
     data = random(2, 4, *sizes)
     name = draw(st.sampled_from(["max_pool", "avg_pool"]))
     more = {} if name == "max_pool" else {"count_include_pad": draw(st.booleans())}

@@ -25,7 +25,7 @@ X, Y = f32(1, -2, 3), f32(10, 20, 30)
 scalar_int = relay.TensorType((), "int32")
 
 
-def test_function_with_inputs_by_name_or_in_order() -> None:
+def test_function_takes_inputs_by_name_or_in_order() -> None:
     func = Function([x, y], x + y)
     for inputs in ({"y": Y, "x": X}, [X, Y], (X, Y), {"x": relay.const(X).data, "y": [10, 20, 30]}):
         result = evaluate(func, inputs)
@@ -51,7 +51,7 @@ def test_tuples_nest_and_outputs_are_flat() -> None:
 
 
 def test_shared_nodes_are_computed_once() -> None:
-    """A cell that is written once per evaluation shows how often that was."""
+    """A reference that is incremented at each evaluation counts them."""
     cell = relay.RefCreate(relay.const(0))
     write = relay.RefWrite(cell, relay.RefRead(cell) + relay.const(1))
     count = relay.TupleGetItem(relay.Tuple([relay.RefRead(cell), relay.Tuple([write, write])]), 0)
@@ -94,8 +94,8 @@ def test_only_one_branch_is_evaluated() -> None:
         evaluate(func, [np.bool_(False), X])
 
 
-def test_closures_see_the_variables_around_them() -> None:
-    """As the regions of the first partitioner do: an inline function that uses an outer value."""
+def test_closures_use_the_variables_around_them() -> None:
+    """As the regions of the first partitioner: an inline function that uses an outer value."""
     outer = nn.relu(x)
     p = relay.var("p", shape=(3,))
     region = Function([p], p + outer, attrs={"Compiler": "dnnl", "Primitive": 1})
@@ -104,7 +104,7 @@ def test_closures_see_the_variables_around_them() -> None:
     )
 
 
-def test_a_function_is_a_value() -> None:
+def test_function_may_be_a_value() -> None:
     f, a = relay.var("f"), relay.var("a")
     twice = Function([f, a], relay.Call(f, [relay.Call(f, [a])]))
     b = relay.var("b")
@@ -150,7 +150,7 @@ def test_annotations_are_identities() -> None:
 
 
 @pytest.mark.parametrize("dtype", [None, "float64"])
-def test_an_annotation_of_a_function_is_that_function(dtype: str | None) -> None:
+def test_annotation_of_a_function_is_the_function(dtype: str | None) -> None:
     begin, end = relay.annotation.compiler_begin, relay.annotation.compiler_end
     mod, callee = IRModule(), relay.GlobalVar("f")
     mod[callee] = Function([x], nn.relu(x))
@@ -161,7 +161,7 @@ def test_an_annotation_of_a_function_is_that_function(dtype: str | None) -> None
 
 
 @pytest.mark.parametrize("kind", ["calls", pytest.param("lets", marks=pytest.mark.slow)])
-def test_chains_of_100000_nodes(kind: str) -> None:
+def test_chain_of_100000_nodes_is_evaluated(kind: str) -> None:
     length = 100_000
     assert sys.getrecursionlimit() < length
     one = relay.const(np.float32(1))
@@ -177,7 +177,7 @@ def test_chains_of_100000_nodes(kind: str) -> None:
     np.testing.assert_array_equal(evaluate(body, [X]).value, X + length)
 
 
-def test_keep_gives_the_value_of_every_node() -> None:
+def test_keep_returns_the_value_of_every_node() -> None:
     inner = relay.var("p", shape=(3,))
     region = Function([inner], nn.relu(inner))
     call = relay.Call(region, [x])
@@ -213,7 +213,7 @@ def test_float64_of_mobilenet_is_close_to_float32() -> None:
     np.testing.assert_allclose(wide.sum(), 1, rtol=1e-12)
 
 
-def test_only_float64_can_be_asked_for() -> None:
+def test_dtype_other_than_float64_is_refused() -> None:
     with pytest.raises(InputError, match="'float64', found 'float16'"):
         evaluate(x, [X], dtype="float16")
 
@@ -243,14 +243,15 @@ def test_unfit_input_is_named(func, inputs, message) -> None:
         evaluate(func, inputs)
 
 
-def test_fit_inputs_of_other_kinds() -> None:
+def test_inputs_of_other_types_that_fit_are_accepted() -> None:
     func = Function([pair, any_rows], relay.Tuple([relay.TupleGetItem(pair, 0), any_rows]))
     rows = np.zeros((5, 2), np.float32)
     result = evaluate(func, [(X, np.int32(1)), rows])
     assert result.outputs[1].shape == (5, 2)
 
 
-# What has no value --------------------------------------------------------------------------------
+# Expressions without a value
+# ---------------------------------------------------------------------
 
 
 def test_evaluating_a_module_without_main_raises_error() -> None:
@@ -275,7 +276,7 @@ def test_wrong_calls_are_named() -> None:
         evaluate(Function([x], relay.RefRead(x)), [X])
 
 
-def test_shapes_that_do_not_go_together_are_shown() -> None:
+def test_shapes_that_do_not_fit_each_other_are_shown() -> None:
     untyped = relay.var("a")
     with pytest.raises(EvaluationError, match=r"add .* \(float32\[3\], float32\[2\]\)"):
         evaluate(Function([x, untyped], x + untyped), [X, f32(1, 2)])
@@ -283,7 +284,7 @@ def test_shapes_that_do_not_go_together_are_shown() -> None:
 
 @pytest.fixture
 def bare_operator() -> Iterator[relay.Op]:
-    """An operator of which nothing but the type is known."""
+    """An operator with nothing but a type relation."""
     op = relay.op.define_op("test.bare", "data", lambda attrs, data: (data, data))
     yield op
     del relay.Op._registry[op.name]

@@ -1,4 +1,4 @@
-"""The NumPy executor on data types: what constructors make, what matches take apart."""
+"""The NumPy executor on data types: constructors and matches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(main: str, *inputs, **options):
     return evaluate(relay.parse(HEADER + LISTS + main), inputs, **options)
 
 
-def test_a_fold_over_a_mapped_list():
+def test_fold_over_a_mapped_list_is_evaluated():
     main = """def @main(%n: int32) {
       let %square = fn (%x: int32) -> int32 { %x * %x };
       @foldl(fn (%a: int32, %b: int32) { %a + %b }, 0, @map(%square, @upto(%n)))
@@ -33,12 +33,12 @@ def test_a_fold_over_a_mapped_list():
     assert run(main, np.int32(10)).value == sum(n * n for n in range(11))
 
 
-def test_a_long_list_needs_no_stack():
+def test_long_list_needs_no_stack():
     main = "def @main(%n: int32) { @foldl(fn (%a: int32, %b: int32) { %a + 1 }, 0, @upto(%n)) }"
     assert run(main, np.int32(3000)).value == 3000
 
 
-def test_a_data_value_is_a_result():
+def test_data_value_may_be_a_result():
     result = run("def @main(%x: float32) { (Cons(%x, Cons(1f, Nil)), %x) }", np.float32(2))
     data, _ = result.value
     assert isinstance(data, ConstructorValue) and data.constructor.name_hint == "Cons"
@@ -50,7 +50,7 @@ def test_a_data_value_is_a_result():
 @pytest.mark.parametrize(
     "c, expected", [("Cons(1, Nil)", 1), ("Nil", 2), ("Cons(1, Cons(5, Nil))", 5)]
 )
-def test_the_first_matching_clause_is_evaluated(c: str, expected: int):
+def test_first_matching_clause_is_evaluated(c: str, expected: int):
     clauses = "Cons(_, Cons(%x, _)) => %x, Cons(%x, _) => %x, Nil => 2, _ => 3"
     assert run(f"def @main() {{ match ({c}) {{ {clauses} }} }}").value == expected
 
@@ -66,7 +66,7 @@ def test_only_the_matching_clause_is_evaluated():
     assert run(loop + main).value == 1
 
 
-def test_values_are_kept_on_request():
+def test_matched_values_are_kept_on_request():
     mod = relay.parse(
         HEADER + LISTS + "def @main() { match (Cons(4, Nil)) { Cons(%x, _) => %x, _ => 0 } }"
     )
@@ -75,7 +75,7 @@ def test_values_are_kept_on_request():
     assert result.values[match.binds()[0]] == result.values[match] == 4
 
 
-def test_a_value_that_no_clause_matches_is_named():
+def test_value_without_a_matching_clause_is_named():
     with pytest.raises(
         EvaluationError, match=r"from_string:10:15: no clause .* <Cons of 2 fields>"
     ):

@@ -1,4 +1,5 @@
-"""Names never become code or paths: generators, loaders and exporters with hostile names."""
+"""Names are never treated as code or paths: generators, loaders and exporters with hostile
+names."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def region(parameter: str = "x") -> Function:
 
 
 def module(name: str, compiler: str = "ccompiler", parameter: str = "x") -> IRModule:
-    """A partitioned module whose one region is called `name`."""
+    """A partitioned module with one region called `name`."""
     attrs = {"Compiler": compiler, "Primitive": 1, "global_symbol": name}
     gv, x = GlobalVar(name), relay.var(parameter, shape=(1, 2))
     mod = IRModule({"main": Function([x], relay.negative(Call(gv, [x])))})
@@ -53,11 +54,11 @@ def module(name: str, compiler: str = "ccompiler", parameter: str = "x") -> IRMo
     return infer_module(mod)
 
 
-# What may be a symbol, and how other text is written
+# Valid symbols, and the escaping of other text
 
 
 @given(hostile_names)
-def test_a_symbol_is_an_identifier_and_no_keyword(name: str) -> None:
+def test_symbol_is_an_identifier_and_not_a_keyword(name: str) -> None:
     fits = bool(IDENTIFIER.fullmatch(name)) and name not in KEYWORDS
     assert is_symbol(name) == fits
     if fits:
@@ -74,7 +75,7 @@ def test_usual_names_are_symbols(name: str) -> None:
 
 
 @given(hostile_names)
-def test_text_in_c_stays_in_its_comment_and_is_all_there(name: str) -> None:
+def test_escaped_text_stays_in_its_c_comment_and_is_complete(name: str) -> None:
     text = c_text(name)
     assert not re.search(r'["*?\x00-\x1f\x7f]|\\(?![0-3][0-7]{2})', text)
     assert text.isprintable()
@@ -83,7 +84,7 @@ def test_text_in_c_stays_in_its_comment_and_is_all_there(name: str) -> None:
 
 
 @needs_cc
-def test_a_compiler_reads_such_text_as_it_was(tmp_path) -> None:
+def test_compiler_reads_escaped_text_as_the_original(tmp_path) -> None:
     names = [n for n in FIXED if len(n) < 100] + ["??/", "\\", "// \\", "a*/b", "??/\nint x;"]
     lines = [f"// {c_text(n)}\n/* {c_text(n)} */\n" for n in names]
     lines += [f'fwrite("{c_text(n)}", 1, sizeof("{c_text(n)}"), stdout);' for n in names]
@@ -126,14 +127,14 @@ def _relax(name: str) -> Any:
 @settings(max_examples=some(10), deadline=None)
 @example(name="f(void){}\n__attribute__((constructor)) void g(void)")
 @example(name="../../outside")
-def test_every_generator_refuses_a_name_that_is_no_symbol(generator: str, name: str) -> None:
+def test_every_generator_refuses_a_name_that_is_not_a_symbol(generator: str, name: str) -> None:
     with pytest.raises(BuildError, match=r"function @.*must be an identifier of C"):
         GENERATORS[generator](name)
 
 
 @given(hostile_names)
 @settings(max_examples=some(40), deadline=None)
-def test_a_graph_from_elsewhere_puts_only_its_names_into_comments(name: str) -> None:
+def test_names_in_a_foreign_graph_are_written_only_to_comments(name: str) -> None:
     made = graph()
     made["ops"] = [{**op, "name": name} for op in made["ops"]]
     made["tensors"] = [{**tensor, "name": name} for tensor in made["tensors"]]
@@ -143,7 +144,7 @@ def test_a_graph_from_elsewhere_puts_only_its_names_into_comments(name: str) -> 
 
 @given(hostile_names.filter(lambda name: not is_symbol(name)))
 @settings(max_examples=some(20), deadline=None)
-def test_no_word_of_a_graph_is_code(word: str) -> None:
+def test_words_of_a_graph_that_could_be_code_are_refused(word: str) -> None:
     (op,) = graph()["ops"]
     tensor = graph()["tensors"][0]
     for changed in (
@@ -161,14 +162,14 @@ def test_no_word_of_a_graph_is_code(word: str) -> None:
 
 @pytest.mark.parametrize("part", ["ops", "tensors", "inputs", "symbol"])
 @pytest.mark.parametrize("value", [None, 1, "x", [1], [{}], {}, [None]])
-def test_a_malformed_graph_is_an_error_that_says_so(part: str, value: Any) -> None:
+def test_malformed_graph_raises_build_error(part: str, value: Any) -> None:
     if (part, value) in [("symbol", "x"), ("inputs", [1])]:
-        return  # well formed
+        return  # well-formed
     with pytest.raises(BuildError):
         cpp_source(graph(**{part: value}))
 
 
-# Modules as a text has them
+# Modules from text
 
 ATTACKS = {
     "code": 'f; __attribute__((constructor)) void g(void) {{ system("{command}"); }} int h',
@@ -183,17 +184,17 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("compiler", ["ccompiler", "dnnl"])
 @pytest.mark.filterwarnings("ignore::byoc_lab.run.OffloadWarning")
-def test_a_text_cannot_run_a_command_or_write_a_file(
+def test_text_cannot_run_a_command_or_write_a_file(
     attack: str, compiler: str, tmp_path, monkeypatch
 ) -> None:
-    """`byoc_lab.build(relay.parse(text))` once did both."""
+    """Both were possible once by `byoc_lab.build(relay.parse(text))`."""
     outside, folder = tmp_path / "outside", tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.chdir(folder)
     name = ATTACKS[attack].format(command=f"touch {outside}", path=outside)
     text = module(name, compiler).astext()
-    assert name in [gv.name_hint for gv in relay.parse(text).functions]  # texts carry any name
+    assert name in [gv.name_hint for gv in relay.parse(text).functions]  # texts accept any name
     for options in ({}, {"fallback": True}, {"offload": False}):
         try:
             program = build(relay.parse(text), **options)
@@ -205,8 +206,8 @@ def test_a_text_cannot_run_a_command_or_write_a_file(
     assert not list(folder.iterdir())
 
 
-def test_a_region_may_not_have_the_name_of_a_function_of_the_host() -> None:
-    """The call of one would run the other: here, TVM's kernel for `negative`."""
+def test_region_with_the_name_of_a_host_function_is_refused() -> None:
+    """Otherwise a call of one would run the other: here, TVM's kernel for `negative`."""
     mod = module("add")
     main = mod["main"]
     mod["main"] = Function(main.params, relay.add(main.body, main.body))
@@ -220,7 +221,7 @@ PARAMETERS = hostile_names.filter(lambda name: len(name) < 1000)
 
 
 @given(hostile_names, st.integers(0, 99))
-def test_names_of_parameters_come_back_from_relax(name: str, number: int) -> None:
+def test_names_of_parameters_are_restored_from_relax(name: str, number: int) -> None:
     written = parameter_name(number, name)
     assert written.isascii() and "\n" not in written and "\0" not in written
     assert relay_name(written) == name
@@ -251,7 +252,7 @@ def test_hostile_parameters_are_built_saved_and_loaded(name: str) -> None:
 @given(PARAMETERS)
 @settings(max_examples=some(3), deadline=None)
 @example(name='\ud800*/"\n\0../x')
-def test_parameters_are_not_in_the_c_of_a_region(name: str) -> None:
+def test_names_of_parameters_are_not_in_the_c_code_of_a_region(name: str) -> None:
     assert c_source(region(name), "f").text == c_source(region("x"), "f").text
     np.testing.assert_allclose(CRegion(region(name), "f")(X)[0], np.tanh(X), atol=1e-6)
 
@@ -259,7 +260,7 @@ def test_parameters_are_not_in_the_c_of_a_region(name: str) -> None:
 @pytest.mark.native
 @given(PARAMETERS)
 @settings(max_examples=some(40), deadline=None)
-def test_regions_of_dnnl_run_whatever_their_parameters_are_called(name: str) -> None:
+def test_dnnl_regions_run_with_any_parameter_names(name: str) -> None:
     made = dnnl.region_graph(region(name), "f")
     assert json.loads(json.dumps(made.graph)) == made.graph
     assert cpp_source(made.graph) == cpp_source(graph(symbol="f"))
@@ -267,6 +268,6 @@ def test_regions_of_dnnl_run_whatever_their_parameters_are_called(name: str) -> 
     np.testing.assert_allclose(compiled(X)[0], np.tanh(X), atol=1e-6)
 
 
-def test_a_module_without_the_region_is_refused() -> None:
+def test_module_without_the_region_function_is_refused() -> None:
     with pytest.raises(BuildError, match="has no function 'other'"):
         module_region.ModuleRegion(region(), "other", CRegion(region(), "f").module)

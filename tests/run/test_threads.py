@@ -1,4 +1,4 @@
-"""BYOC_LAB_THREADS: the limit that a hub sets reaches the libraries."""
+"""BYOC_LAB_THREADS: the limit that a hub sets applies to the libraries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from byoc_lab.run.threads import OF_LIBRARIES, thread_limit
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
-def test_a_limit_is_a_whole_number(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_that_is_not_a_positive_integer_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BYOC_LAB_THREADS", text)
     with pytest.raises(InputError, match="must be a positive integer"):
         thread_limit()
 
 
-def test_no_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BYOC_LAB_THREADS", raising=False)
     assert thread_limit() is None
 

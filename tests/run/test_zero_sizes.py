@@ -1,5 +1,8 @@
-"""Data without elements: an empty batch, or no channels. The reference and both builds give a
-result of the type's shape. `test_empty.py` draws the sample calls of every operator so."""
+"""Data without elements: an empty batch, or no channels.
+
+The reference and both builds give a result with the inferred shape. `test_empty.py` draws such
+sample calls of every operator.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def network(name: str) -> tuple[IRModule, list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_has_the_shape_of_the_type(name: str) -> None:
+def test_reference_has_the_inferred_shape(name: str) -> None:
     mod, data = network(name)
     (found,) = byoc_lab.evaluate(mod, data).outputs
     assert np.asarray(found).shape == mod["main"].ret_type.concrete_shape

@@ -1,4 +1,4 @@
-"""Variables that passes of TVM stop at: told by name, as findings and as errors."""
+"""Variables for which TVM's passes fail: reported by name, as findings and as errors."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def with_shared_body() -> Any:
     return mod
 
 
-def test_modules_of_passes_have_no_fault() -> None:
+def test_modules_accepted_by_passes_have_no_finding() -> None:
     for mod in (SMALL, partition_for_dnnl(SMALL), relax.transform.LegalizeOps()(SMALL)):
         assert list(variable_faults(mod)) == []
 
 
 @pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
-def test_a_free_variable_is_named(ask: Any) -> None:
+def test_free_variable_is_named(ask: Any) -> None:
     mod = with_free_variable()
     (found,) = byoc_lab.lint(mod)
     assert found.code == "BYR005" and found.message == "@main uses %x, which nothing in it binds"

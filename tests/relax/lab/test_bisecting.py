@@ -1,4 +1,4 @@
-"""`bisect` of modules of Relax: the pass that changed the numbers, or none."""
+"""`bisect` of Relax modules: finds the pass that changed the numbers, or none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ op = relax.op
 
 
 def halves(mod: Any) -> Any:
-    """A pass that is wrong: each relu is replaced by one of half of the value."""
+    """A wrong pass: replaces each relu by a relu of half the value."""
 
     @relax.expr_functor.mutator
     class Mutator(relax.PyExprMutator):
@@ -44,13 +44,13 @@ def network() -> Any:
 
 
 @pytest.mark.parametrize("inputs", [None, [random(4, 8)]])
-def test_the_pass_that_changed_the_numbers(inputs: Any) -> None:
+def test_pass_that_changed_the_numbers_is_named(inputs: Any) -> None:
     found = byoc_lab.bisect(network(), ["FoldConstant", halves, "CanonicalizeBindings"], inputs)
     assert found.stage == "halves"
     assert found.call is not None and found.call.is_op("multiply")
 
 
-def test_passes_that_change_nothing() -> None:
+def test_bisect_of_correct_passes_finds_no_difference() -> None:
     found = byoc_lab.bisect(two_regions(), "dnnl")
     assert found.stage is None and "no difference found" in str(found)
 
@@ -64,7 +64,7 @@ def test_region_with_a_split_is_checked_kernel_by_kernel() -> None:
     assert found.unchecked == () and "the code of 1 region was checked" in str(found)
 
 
-def test_regions_of_a_back_end_that_nobody_registered_are_named() -> None:
+def test_regions_of_an_unregistered_back_end_are_listed_as_unchecked() -> None:
     table = [("unregistered.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
     passes = [relax.transform.FuseOpsByPattern(table), relax.transform.MergeCompositeFunctions()]
     mod = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x)))
@@ -74,7 +74,7 @@ def test_regions_of_a_back_end_that_nobody_registered_are_named() -> None:
 
 
 @pytest.mark.parametrize(("inputs", "size"), [(None, 2), ([random(5, 8)], 5)])
-def test_module_of_unknown_batch_is_run_with_a_known_one(inputs: Any, size: int) -> None:
+def test_module_with_unknown_batch_runs_with_a_chosen_size(inputs: Any, size: int) -> None:
     mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
     found = byoc_lab.bisect(mod, "dnnl", inputs)
     assert f"the passes ran on the module with n = {size}, which it leaves open" in found.exercised
@@ -87,6 +87,6 @@ def test_input_without_the_axis_of_an_unknown_size_is_refused() -> None:
         byoc_lab.bisect(mod, "dnnl", [np.float32(1)])
 
 
-def test_code_below_operators_cannot_be_read() -> None:
+def test_module_with_code_below_operators_raises_importer_error() -> None:
     with pytest.raises(ImporterError):
         byoc_lab.bisect(network(), ["LegalizeOps"])

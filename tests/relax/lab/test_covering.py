@@ -1,4 +1,5 @@
-"""`relax.coverage`: totals beside our own counts, causes beside `explain`, changes that are run."""
+"""`relax.coverage`: totals equal an independent count, causes equal those of `explain`, and
+changes are verified."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def test_coverage_counts_operators_flops_and_bytes() -> None:
     exe.assert_offloaded(regions=2, min_flops=t.offloaded_flops)
 
 
-def test_work_of_an_unknown_batch_is_said_to_be_of_an_assumed_one() -> None:
+def test_flops_with_an_unknown_batch_are_given_for_an_assumed_size() -> None:
     mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
     found = coverage(mod)
     assert found.totals.flops == 2 * 8
@@ -55,7 +56,7 @@ def test_work_of_an_unknown_batch_is_said_to_be_of_an_assumed_one() -> None:
     assert found.as_dict()["assumed"] == "n = 2" and not coverage(uneven()).assumed
 
 
-def test_equal_regions_are_counted_once_for_each_call() -> None:
+def test_equal_regions_are_counted_for_each_call() -> None:
     def body(emit: Any, x: Any) -> Any:
         for _ in range(3):
             x = emit(op.nn.relu(emit(op.erf(x))))
@@ -64,7 +65,7 @@ def test_equal_regions_are_counted_once_for_each_call() -> None:
     mod = module([var("x", 2, 5)], body)
     found = coverage(mod)
     t = found.totals
-    # The relu that gives the result of the module is a function of its own.
+    # The relu that is the module's result is a separate function.
     assert (t.operators, t.offloaded, t.regions, t.offloaded_flops) == (6, 3, 2, 30)
     assert t.bytes == 3 * 2 * 4 * 10 and len(explain(mod).offloaded) == 3
     exe = build(found.result)
@@ -86,7 +87,7 @@ def test_equal_composites_on_the_host_are_counted_once_for_each_call() -> None:
     assert (t.operators, t.offloaded, t.flops) == (7, 0, 40), "erf has no formula"
 
 
-def test_causes_are_those_of_explain() -> None:
+def test_causes_equal_those_of_explain() -> None:
     mod = two_regions()
     explained = explain(mod).by_cause
     found = coverage(mod)
@@ -96,7 +97,7 @@ def test_causes_are_those_of_explain() -> None:
     assert "cumsum" in found._repr_html_() and len(found.plot().axes) == 2
 
 
-def test_a_minimum_size_gives_small_regions_back() -> None:
+def test_minimum_region_size_returns_small_regions_to_the_host() -> None:
     found = coverage(uneven())
     (small,) = [c for c in found.changes if c.what == "regions of at least 2 operators"]
     assert small.totals is not None
@@ -106,8 +107,8 @@ def test_a_minimum_size_gives_small_regions_back() -> None:
 
 
 @pytest.mark.slow
-def test_passes_that_matter_are_found() -> None:
-    """Two convolutions and two equal relus, three additions; more where batch norms stay."""
+def test_passes_with_an_effect_are_listed_as_changes() -> None:
+    """Two convolutions and two equal relus, three additions; more operators if batch norms stay."""
     mod = module([var("x", 1, 8, 5, 5)], lambda emit, x: block(emit, x, 8, 3))
     found = coverage(mod)
     conv_flops, others = 2 * 8 * 25 * 8 * 9, 5 * 8 * 25
@@ -136,7 +137,7 @@ def test_wrong_arguments_raise_argument_error() -> None:
         coverage("net")
 
 
-def test_several_back_ends_stand_side_by_side() -> None:
+def test_several_back_ends_are_compared_in_columns() -> None:
     mod = two_regions()
     both = byoc_lab.coverage(mod, ["dnnl", "example_npu"])
     assert [each.backend for each in both] == ["dnnl", "example_npu"]
@@ -146,7 +147,7 @@ def test_several_back_ends_stand_side_by_side() -> None:
 
 
 def test_changes_are_tried_on_a_module_with_tensors_of_unknown_shape() -> None:
-    """FoldConstant fails on them, so the pipeline, and each changed one, does without it."""
+    """FoldConstant fails for them, so the pipeline and each changed pipeline omit it."""
     x = relax.Var("x", relax.TensorType(None, "float32", ndim=2))
     builder = relax.BlockBuilder()
     with builder.function("main", [x, known := var("y", 2, 3)]):
@@ -160,8 +161,8 @@ def test_changes_are_tried_on_a_module_with_tensors_of_unknown_shape() -> None:
     }
 
 
-def test_orders_of_given_passes_are_tried() -> None:
-    """A region that got code in the place of its operators is not proposed."""
+def test_other_orders_of_given_passes_are_tried() -> None:
+    """A region whose operators were replaced by code is not suggested."""
     mod = module([var("x", 2, 5)], lambda emit, x: emit(op.nn.relu(x)))
     found = coverage(mod, pipeline=["LegalizeOps", partition_for_dnnl])
     assert found.totals.offloaded == 0

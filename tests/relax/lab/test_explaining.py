@@ -1,4 +1,4 @@
-"""`relax.explain`: the cause of each operator on the host, and changes that were tried."""
+"""`relax.explain`: the cause of each operator on the host, and verified changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_call_outside_of_a_dataflow_block_needs_a_pass() -> None:
     assert pool.cause == "check" and "ceil_mode" in pool.reason and pool.change is None
 
 
-def test_sizes_that_are_not_known() -> None:
+def test_operators_on_unknown_sizes_suggest_to_give_them() -> None:
     n = symbol("n")
 
     def body(emit: Any, x: Any) -> Any:
@@ -73,7 +73,7 @@ def test_sizes_that_are_not_known() -> None:
         assert e.change == ('give sizes with relax.transform.BindSymbolicVars({"n": size}) before')
 
 
-def test_alike_calls_are_one_group() -> None:
+def test_equal_calls_are_one_group() -> None:
     def body(emit: Any, x: Any) -> Any:
         return emit(op.erf(emit(op.erf(emit(op.nn.relu(x))))))
 
@@ -132,8 +132,8 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
     assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
 
 
-def test_the_nearest_match_is_one_around_the_call() -> None:
-    """The other sum comes nearer to the pattern, and is not the one that is asked about."""
+def test_nearest_match_contains_the_explained_call() -> None:
+    """Another sum is nearer to the pattern, but not the explained one."""
     mod = module(
         [var("x", 4, 8), var("w", 8, 3), var("b", 3), var("y", 4, 3)],
         lambda emit, x, w, b, y: emit(
@@ -151,7 +151,7 @@ def test_the_nearest_match_is_one_around_the_call() -> None:
     assert "operand .args[0].args[0] must be a call of matmul, found a call of sigmoid" in found[1]
 
 
-def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
+def test_refusing_check_is_named_if_another_entry_took_the_root() -> None:
     dpl = relax.dpl
     entries = [
         ("npu.biased", biased(dpl.wildcard()), {}, too_small),
@@ -161,7 +161,7 @@ def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
     assert product.reason == "it is part of a match of npu.biased, whose check refuses: too small"
 
 
-def test_entry_that_comes_too_late_is_moved_to_the_front() -> None:
+def test_entry_that_comes_too_late_is_suggested_to_be_first() -> None:
     dpl = relax.dpl
     entries = [
         ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
@@ -183,7 +183,7 @@ def test_producer_of_an_operand_is_not_part_of_a_refused_match() -> None:
     assert (total.name, total.cause) == ("add", "sub-pattern")
 
 
-def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
+def test_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
     dpl = relax.dpl
     product = dpl.is_op("relax.matmul")(dpl.wildcard(), dpl.wildcard())
     chain = dpl.is_op("relax.nn.relu")(product)
@@ -206,7 +206,7 @@ def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
     assert reasons[2][:2] == ("matmul", "sub-pattern")
 
 
-def test_calls_have_the_rows_of_calls_of_relay() -> None:
+def test_data_of_explanations_has_the_rows_of_relay() -> None:
     entries = [("npu.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
     entries.append(("npu.biased", biased(relax.dpl.is_const())))
     found = explained(entries, product_and_relu())
@@ -223,7 +223,7 @@ def test_calls_have_the_rows_of_calls_of_relay() -> None:
     assert str(product).endswith("\n  nearest   npu.biased (3 of 4 parts match)")
 
 
-def test_one_call_is_found_by_name_or_operator() -> None:
+def test_call_is_found_by_name_or_operator() -> None:
     mod = product_and_relu()
     found = explain(mod)
     (relu,) = byoc_lab.explain(mod, "dnnl", "nn.relu")
@@ -243,8 +243,8 @@ def named(found: Any) -> list[tuple[str, str]]:
     return [(e.number, e.name) for e in found]
 
 
-def test_offloaded_calls_have_the_names_of_the_module_that_was_given() -> None:
-    """Functions of matches have names of their own, and equal matches are one function."""
+def test_offloaded_calls_have_the_names_of_the_given_module() -> None:
+    """Functions of matches have other names, and equal matches share one function."""
 
     def body(emit: Any, x: Any, w: Any) -> Any:
         two = emit(op.split(emit(op.nn.relu(x)), 2, axis=1), "halves")
@@ -260,14 +260,14 @@ def test_offloaded_calls_have_the_names_of_the_module_that_was_given() -> None:
     ]  # fmt: skip
     assert [e.offloaded for e in found] == [True] * 5 + [False, True]
     assert str(found["%product0"]).startswith("matmul (%product0: Tensor((2, 3), ")
-    for e in found:  # the calls are those of the module that was given
+    for e in found:  # the calls belong to the given module
         assert found[e.call] is e
     given = [b.value for b in mod["main"].body.blocks[0].bindings if hasattr(b.value, "op")]
     assert given == [e.call for e in found]
 
 
-def test_calls_that_a_pass_in_front_made_are_named_in_the_module_that_is_matched() -> None:
-    """The batch norm is decomposed, and the ReLU behind it stays."""
+def test_calls_made_by_an_earlier_pass_are_named_in_the_matched_module() -> None:
+    """The batch norm is decomposed, and the ReLU after it stays."""
 
     def body(emit: Any, x: Any, g: Any) -> Any:
         norm = emit(op.nn.batch_norm(x, g, g, g, g, axis=1, training=False))
@@ -280,14 +280,14 @@ def test_calls_that_a_pass_in_front_made_are_named_in_the_module_that_is_matched
     assert found[-1].heading.startswith("nn.relu (%lv2: ")
 
 
-def test_names_in_a_module_that_was_partitioned_say_the_region() -> None:
+def test_names_in_a_partitioned_module_include_the_region() -> None:
     cut = partition_for_dnnl(product_and_relu())
     (symbol,) = {e.region for e in explain(cut)}
     assert {e.number for e in explain(cut)} == {f"%gv in @{symbol}"}
 
 
-def test_composites_that_no_pass_gives_to_a_back_end_are_on_the_host() -> None:
-    """FuseOpsByPattern without MergeCompositeFunctions is run."""
+def test_composites_that_no_pass_assigns_to_a_back_end_are_on_the_host() -> None:
+    """FuseOpsByPattern runs without MergeCompositeFunctions."""
     table = [("npu.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
     backends.register("npu", patterns=table)
     try:

@@ -1,4 +1,4 @@
-"""`fix` of a module of Relax: each repair leads to a module that TVM's passes take."""
+"""`fix` of a Relax module: each repair gives a module that TVM's passes accept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ op = relax.op
 
 
 def network() -> Any:
-    """relu and softmax of a matmul, with floor, which DNNL does not have, between them."""
+    """relu and softmax of a matmul, with floor, which DNNL does not support, between them."""
     return module(
         [var("x", 4, 8)],
         lambda emit, x: emit(
@@ -31,13 +31,13 @@ def network() -> Any:
 
 
 def composed() -> Any:
-    """The composites of a partitioning that ended too early."""
+    """The composites of an incomplete partitioning."""
     table = [entry for entry in lab.patterns() if "matmul" in str(entry[0])]
     return relax.transform.FuseOpsByPattern(table, bind_constants=True)(network())
 
 
 def doubled() -> Any:
-    """One body in two functions."""
+    """One body shared by two functions."""
     mod = network()
     mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
     return mod
@@ -47,7 +47,7 @@ def codes(mod: Any) -> set[str]:
     return {finding.code for finding in byoc_lab.lint(mod)}
 
 
-def test_composites_get_a_back_end() -> None:
+def test_composites_are_assigned_to_a_back_end() -> None:
     assert codes(composed()) == {"BYR001"}
     repair = byoc_lab.fix(composed())
     assert repair and repair.steps == (
@@ -62,7 +62,7 @@ def test_composites_get_a_back_end() -> None:
     built.assert_offloaded()
 
 
-def test_functions_get_variables_of_their_own() -> None:
+def test_functions_get_separate_variables() -> None:
     assert codes(doubled()) == {"BYR006"}
     repair = byoc_lab.fix(doubled())
     assert repair.steps == ("give @main variables of their own",)
@@ -71,8 +71,8 @@ def test_functions_get_variables_of_their_own() -> None:
     assert lab.partition_for_dnnl(repair.after) is not None
 
 
-def test_composites_of_a_second_function_are_left_and_told() -> None:
-    """MergeCompositeFunctions looks at what main calls."""
+def test_composites_of_a_second_function_are_reported_as_left() -> None:
+    """MergeCompositeFunctions processes only functions that main calls."""
     mod = composed()
     mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
     assert codes(mod) == {"BYR001", "BYR006"}
@@ -88,7 +88,7 @@ def test_composites_of_a_second_function_are_left_and_told() -> None:
     assert not byoc_lab.fix(repair.after).steps
 
 
-def test_a_function_that_main_does_not_call_keeps_what_it_calls() -> None:
+def test_callees_of_a_function_that_main_does_not_call_are_kept() -> None:
     mod = composed()
     composite = next(gv for gv in mod.functions if gv.name_hint.startswith("fused"))
     mod["decode"] = relax.utils.copy_with_new_vars(mod["main"]).with_attr("global_symbol", "decode")
@@ -108,11 +108,11 @@ def test_fix_keeps_a_right_module_and_names_what_it_cannot_repair() -> None:
 
 
 @pytest.mark.parametrize("name", ["bisect", "board", "explain_patterns", "fix", "lint", "trace"])
-def test_names_for_both_languages_are_those_of_byoc_lab(name: str) -> None:
+def test_names_for_both_languages_are_byoc_lab_s_functions(name: str) -> None:
     assert getattr(lab, name) is getattr(byoc_lab, name)
     assert name in lab.__all__
 
 
-def test_a_board_names_the_way() -> None:
+def test_board_refuses_a_relax_module_with_the_conversion() -> None:
     with pytest.raises(ForeignModuleError, match=r"importers\.relax\.from_relax\(mod\)"):
         lab.board(two_regions())

@@ -1,4 +1,4 @@
-"""The options of the functions of byoc_lab act on modules of Relax as on those of Relay."""
+"""Options of byoc_lab's functions have the same effect on Relax modules as on Relay's."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def network() -> Any:
 
 @pytest.fixture
 def npu() -> Iterator[str]:
-    """A back end of matmul, whose right operand must be a constant, and of relu."""
+    """A back end for matmul with a constant right operand, and for relu."""
     backends.register("npu", patterns=[*BOUND, *RELUS])
     yield "npu"
     backends.unregister("npu")
 
 
-def test_given_passes_partition_in_place_of_those_of_the_back_end(npu: str) -> None:
+def test_given_passes_replace_those_of_the_back_end(npu: str) -> None:
     alone = byoc_lab.explain(network(), npu, pipeline=[transform.FoldConstant()])
     assert alone.offloaded == [] and len(alone) == 3
     found = byoc_lab.explain(network(), npu, "nn.relu", PASSES)
     assert [e.pattern for e in found] == ["npu.relu"]
-    # Regions are code after RunCodegen, which is left out.
+    # After RunCodegen regions are code, so it is omitted.
     whole = [*PASSES, transform.RunCodegen(), transform.LegalizeOps()]
     assert len(byoc_lab.explain(network(), npu, pipeline=whole).offloaded) == 1
     assert byoc_lab.coverage(network(), npu, PASSES).totals.offloaded == 1
@@ -72,7 +72,7 @@ def test_given_passes_partition_in_place_of_those_of_the_back_end(npu: str) -> N
 
 
 @pytest.mark.parametrize("slow", [True, False])
-def test_reasons_have_the_warnings_of_cards(slow: bool) -> None:
+def test_reasons_contain_the_warnings_of_cards(slow: bool) -> None:
     (symbol,) = region_calls(byoc_lab.relax.partition_for_dnnl(network()))
     ops = (OpCard("relu_0", "ref:any" if slow else "jit:uni"),)
     facts = RegionInfo(symbol, "dnnl", None, 3)
@@ -86,13 +86,13 @@ def test_reasons_have_the_warnings_of_cards(slow: bool) -> None:
 
 
 @pytest.mark.parametrize("ask", [byoc_lab.explain, byoc_lab.coverage])
-def test_other_things_than_cards_are_refused(ask: Callable[..., Any]) -> None:
+def test_objects_other_than_cards_are_refused(ask: Callable[..., Any]) -> None:
     for cards in (len, [3]):
         with pytest.raises(ArgumentError, match=r"cards=exe\.cards\(\), found"):
             ask(network(), "dnnl", cards=cards)
 
 
-def test_validate_tells_its_progress() -> None:
+def test_validate_reports_its_progress() -> None:
     moments: list[Any] = []
     partitioned = byoc_lab.relax.partition_for_dnnl(network())
     byoc_lab.validate(network(), partitioned, INPUTS, progress=moments.append)
@@ -123,7 +123,7 @@ def test_bisect_uses_given_code_generators_and_refuses_an_era() -> None:
         byoc_lab.bisect(network(), "dnnl", era="0.16")
 
 
-def test_lint_knows_the_table_of_a_back_end_and_the_passes_to_come(npu: str) -> None:
+def test_lint_uses_the_table_of_a_back_end_and_the_later_passes(npu: str) -> None:
     assert [f.code for f in byoc_lab.lint(network())] == []
     found = byoc_lab.lint(network(), backend=npu)
     assert [f.code for f in found] == ["BYR004"]
@@ -138,7 +138,7 @@ def test_lint_knows_the_table_of_a_back_end_and_the_passes_to_come(npu: str) -> 
             byoc_lab.lint(network(), **{wrong: 3})
 
 
-def test_lint_reports_the_functions_that_the_passes_to_come_leave() -> None:
+def test_lint_reports_functions_that_later_passes_do_not_merge() -> None:
     fuse, merge = transform.FuseOpsByPattern(RELUS), transform.MergeCompositeFunctions()
     annotated = transform.FuseOpsByPattern(RELUS, annotate_codegen=True)
     for passes, code in (
@@ -155,7 +155,7 @@ def test_lint_reports_the_functions_that_the_passes_to_come_leave() -> None:
     assert [f.code for f in byoc_lab.lint(twice, annotated)] == []
 
 
-def test_lint_reports_the_module_where_passes_stop_at_it() -> None:
+def test_lint_reports_the_module_at_which_passes_fail() -> None:
     mod = network()
     mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
     assert [f.code for f in byoc_lab.lint(mod, "dnnl")] == ["BYR006"]
@@ -167,7 +167,7 @@ def test_lint_reports_the_module_where_passes_stop_at_it() -> None:
         byoc_lab.lint(network(), [fails])
 
 
-def test_fix_binds_values_where_a_pattern_wants_constants(npu: str) -> None:
+def test_fix_binds_values_if_a_pattern_requires_constants(npu: str) -> None:
     repair = byoc_lab.fix(network(), {"w": INPUTS[1]}, backend=npu)
     assert repair.steps == ("bind %w",) and repair.left == ()
     assert "1 finding less" in repair.proof
@@ -178,7 +178,7 @@ def test_fix_binds_values_where_a_pattern_wants_constants(npu: str) -> None:
         byoc_lab.fix(network(), {"v": INPUTS[1]}, backend=npu)
 
 
-def test_modules_of_two_languages_and_what_relax_does_not_have_name_the_way() -> None:
+def test_modules_of_two_languages_are_refused_with_the_conversion() -> None:
     x = byoc_lab.relay.var("x", shape=(2,))
     of_relay = byoc_lab.IRModule.from_expr(byoc_lab.relay.nn.relu(x))
     with pytest.raises(ArgumentError, match="modules of one language, found 1 of relax among 2"):
@@ -187,7 +187,7 @@ def test_modules_of_two_languages_and_what_relax_does_not_have_name_the_way() ->
         byoc_lab.evaluate(network(), INPUTS)
 
 
-def test_names_of_calls_that_passes_gave_twice_are_listed_once() -> None:
+def test_names_of_calls_that_occur_twice_are_listed_once() -> None:
     cut = byoc_lab.relax.partition_for_dnnl(network())
     with pytest.raises(UnknownNodeError, match=r"shows no call as %zz; there are %gv in @\w+\.$"):
         byoc_lab.explain(cut, "dnnl", "%zz")

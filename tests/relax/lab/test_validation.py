@@ -1,4 +1,5 @@
-"""`relax.validate`: right regions are valid, wrong ones are named; what is not compared is said."""
+"""`relax.validate`: right regions are valid, wrong ones are named, and uncompared results are
+listed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ op = relax.op
 pytestmark = pytest.mark.native
 
 
-def test_a_residual_network_is_valid_and_its_card_has_the_error() -> None:
+def test_residual_network_is_valid_and_its_card_has_the_error() -> None:
     mod = residual_network()
     exe = byoc_relax.build(partition_for_dnnl(mod))
     report = validate(mod, exe).check()
@@ -36,14 +37,14 @@ def test_a_residual_network_is_valid_and_its_card_has_the_error() -> None:
     assert card.errors == RegionErrors(region.largest_error, region.error, region.tolerance)
 
 
-def test_host_operators_and_every_operator() -> None:
+def test_each_operator_of_a_module_with_host_operators_is_compared() -> None:
     mod = two_regions()
     report = validate(mod, partition_for_dnnl(mod), detail="operator").check()
     assert len(report.regions) == 2 and len(report.operators) == 4 and len(report.outputs) == 1
 
 
 @pytest.mark.parametrize("size", [None, 1, 5])
-def test_a_batch_known_at_run_time(size: int | None) -> None:
+def test_module_with_a_batch_known_at_run_time_is_valid(size: int | None) -> None:
     n = symbol("n")
 
     def body(emit: Any, x: Any) -> Any:
@@ -58,7 +59,7 @@ def test_a_batch_known_at_run_time(size: int | None) -> None:
 
 @contextmanager
 def compiled_by(codegen: Any) -> Iterator[None]:
-    """RunCodegen compiles DNNL's functions with `codegen(function in Relay, symbol)`."""
+    """Runs RunCodegen, with `codegen(function in Relay, symbol)` for DNNL's functions."""
     import tvm_ffi
 
     from byoc_lab.relax.to_relay import to_relay
@@ -76,7 +77,7 @@ def compiled_by(codegen: Any) -> Iterator[None]:
 
 
 def one_weight_wrong(function: Function, symbol: str) -> Any:
-    """One weight of its last convolution is 1 % too large."""
+    """Changes one weight of the last convolution by 1 %."""
     weights = []
 
     def change(pre: Any, post: Any) -> Any:
@@ -90,7 +91,7 @@ def one_weight_wrong(function: Function, symbol: str) -> Any:
     return compile_region(rebuild(function, change), symbol)
 
 
-def test_a_wrong_kernel_is_no_longer_silent() -> None:
+def test_wrong_kernel_is_reported() -> None:
     mod = two_regions()
     with compiled_by(one_weight_wrong):
         exe = byoc_relax.build(partition_for_dnnl(mod))
@@ -100,7 +101,7 @@ def test_a_wrong_kernel_is_no_longer_silent() -> None:
     assert "WRONG" in str(report) and errors is not None and errors.nearest > errors.tolerance
 
 
-def test_a_pass_that_changed_the_numbers_shows_in_the_outputs() -> None:
+def test_pass_that_changed_the_numbers_gives_wrong_outputs() -> None:
     mod = two_regions()
     other = module(
         [var("x", 1, 4, 6, 6)],
@@ -110,7 +111,7 @@ def test_a_pass_that_changed_the_numbers_shows_in_the_outputs() -> None:
     assert all(c.ok for c in report.regions) and not any(c.ok for c in report.outputs)
 
 
-def test_a_host_operator_without_reference_is_said() -> None:
+def test_host_operator_without_a_reference_is_reported_as_uncompared() -> None:
     scale, zero = relax.const(0.5, "float32"), relax.const(0, "int8")
 
     def body(emit: Any, x: Any) -> Any:
@@ -123,7 +124,7 @@ def test_a_host_operator_without_reference_is_said() -> None:
     assert "no counterpart of relax.quantize" in str(report)
 
 
-def test_a_block_of_mobilenet_v3_is_right() -> None:
+def test_mobilenet_v3_block_is_valid() -> None:
     def body(emit: Any, x: Any) -> Any:
         deep = conv(emit, x, (16, 16), 3, groups=16)
         deep = emit(op.multiply(deep, hard_sigmoid(emit, deep)))
@@ -153,7 +154,7 @@ def test_wrong_arguments_raise_errors_that_name_them() -> None:
 
 
 @pytest.mark.parametrize("inputs", [None, [np.ones((3, 5)), np.ones((5, 4))]])
-def test_several_sizes_that_are_not_known(inputs: Any) -> None:
+def test_module_with_several_unknown_sizes_is_valid(inputs: Any) -> None:
     n, k = symbol("n"), symbol("k")
 
     def body(emit: Any, x: Any, w: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The condition at which a check refused: read from its source, with the values that it had."""
+"""The condition for which a check refuses: found in its source, with the values at that time."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ CALLED = dict(
 
 class SimpleContext:
     def __enter__(self) -> None:
-        """Enter."""
+        """Enters the context."""
 
     def __exit__(self, *error: object) -> None:
-        """Leave."""
+        """Leaves the context."""
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class SimpleContext:
         (lambda asked: asked.size == 7, "`asked.size == 7` is false with asked.size = 6 ("),
     ],
 )
-def test_the_deciding_condition_is_named(check: Callable[[Any], Any], said: str) -> None:
+def test_deciding_condition_is_named(check: Callable[[Any], Any], said: str) -> None:
     before = sys.gettrace()
     found = refusing_condition(check, SimpleNamespace(size=6, kind="int8"))
     assert found.startswith(said) and "test_conditions.py:" in found
@@ -128,7 +128,7 @@ def test_the_deciding_condition_is_named(check: Callable[[Any], Any], said: str)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="code has no columns")
-def test_the_condition_of_one_of_several_lambdas_in_a_line() -> None:
+def test_condition_of_the_right_lambda_in_a_line_is_named() -> None:
     asked = SimpleNamespace(size=6, kind="int8")
     found = [refusing_condition(check, asked).partition(" (")[0] for check in TWO]
     assert found == [
@@ -141,7 +141,7 @@ def without_condition(asked: Any) -> bool:
     return False
 
 
-def test_nothing_is_said_without_source_or_condition_or_refusal() -> None:
+def test_missing_source_condition_or_refusal_gives_no_text() -> None:
     asked = SimpleNamespace(size=6, kind="int8")
     made: dict[str, Any] = {}
     exec("def check(asked):\n    return asked.size > 7", made)
@@ -154,7 +154,7 @@ def image(dtype: str = "float32") -> Any:
     return module(params, lambda emit, x, w: emit(op.nn.conv2d(x, w)))
 
 
-def test_refusals_of_tables_of_tvm_name_the_condition_and_a_change_that_was_tried() -> None:
+def test_refusals_of_tvm_s_tables_name_the_condition_and_a_verified_change() -> None:
     (found,) = byoc_lab.explain(image(), "cutlass")
     assert found.cause == "check"
     assert "`data_layout != 'NHWC'` is true with data_layout = 'NCHW' (cutlass.py:" in found.reason
@@ -172,7 +172,7 @@ def test_refusals_of_tables_of_tvm_name_the_condition_and_a_change_that_was_trie
     assert "`lhs_shape[-1] % 4 != 0` is true with lhs_shape[-1] = 6 (cublas.py:" in report.reason
 
 
-def test_a_check_of_the_dtype_is_turned_by_mixed_precision() -> None:
+def test_refused_dtype_suggests_to_mixed_precision() -> None:
     def half(call: Any) -> bool:
         return bool(call.args[0].ty.dtype == "float16")
 

@@ -1,4 +1,4 @@
-"""Which part of a pattern of Relax fails where it comes nearest to matching."""
+"""The part of a Relax pattern that fails at the call where most of the pattern matches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def miss(pattern: Any) -> NearMiss:
     return found
 
 
-def test_a_pattern_that_matches_has_none() -> None:
+def test_matching_pattern_has_no_failing_part() -> None:
     assert nearest_miss(is_op("relax.nn.relu")(ADD(CONV, wildcard())), MAIN) is None
 
 
@@ -104,13 +104,13 @@ def test_a_pattern_that_matches_has_none() -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_part_that_fails(pattern: Any, kind: str, path: str, wanted: str, found: str) -> None:
+def test_failing_part_is_named(pattern: Any, kind: str, path: str, wanted: str, found: str) -> None:
     got = miss(pattern)
     assert (type(got.stop.pattern).__name__, got.stop.path, got.wanted) == (kind, path, wanted)
     assert got.found == found
 
 
-def test_the_call_where_most_of_it_fits() -> None:
+def test_call_with_the_most_matching_parts_is_chosen() -> None:
     got = miss(is_op("relax.nn.relu")(ADD(CONV.has_attr({"groups": 4}), wildcard())))
     assert got.call.variable == "d" and (got.fit.matched, got.fit.total) == (3, 4)
     assert str(got) == (
@@ -118,25 +118,25 @@ def test_the_call_where_most_of_it_fits() -> None:
     )
 
 
-def test_operands_of_a_commutative_operator_in_both_orders() -> None:
+def test_operands_of_a_commutative_operator_are_tried_in_both_orders() -> None:
     got = miss(ADD(wildcard(), is_op("relax.nn.conv2d")(wildcard(), is_const())))
     assert type(got.stop.pattern) is ConstantPattern and got.call.variable == "c"
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract", "equal"])
-def test_tvm_tries_both_orders_for_commutative_operators_alone(name: str) -> None:
+def test_tvm_tries_both_orders_only_for_commutative_operators(name: str) -> None:
     operator = getattr(relax.op, name)
     main = module([var("x", 2)], lambda emit, x: emit(operator(x, const(2))))["main"]
     pattern = is_op(f"relax.{name}")(is_const(), wildcard())
     assert (nearest_miss(pattern, main) is None) == (name in COMMUTATIVE)
 
 
-def test_an_operator_that_the_function_does_not_have() -> None:
+def test_missing_operator_is_named() -> None:
     got = miss(is_op("relax.nn.softmax")(CONV))
     assert got.fit.matched == 0 and str(got) == "the function has no call of nn.softmax"
 
 
-def test_the_operators_of_a_pattern() -> None:
+def test_operators_of_a_pattern_are_listed() -> None:
     assert operators_of(RelaxPattern(is_op("relax.nn.relu")(CONV)).root) == {"nn.relu", "nn.conv2d"}
 
 
@@ -180,11 +180,11 @@ def tuples() -> Any:
         ),
     ],
 )
-def test_tuples_are_told_in_words(pattern: Any, message: str) -> None:
+def test_failing_tuple_patterns_are_described(pattern: Any, message: str) -> None:
     assert message in str(nearest_miss(pattern, tuples()))
 
 
-def test_a_wanted_shape_operand_is_named() -> None:
+def test_required_shape_operand_is_named() -> None:
     def body(emit: Any, x: Any) -> Any:
         return emit(relax.op.reshape(x, (2, 4)))
 
@@ -203,7 +203,7 @@ def test_a_wanted_shape_operand_is_named() -> None:
         (lambda x: relax.op.add(x, x), False),
     ],
 )
-def test_numbers_and_shapes_that_a_pattern_leaves_out_are_told(call: Any, counts: bool) -> None:
+def test_omitted_number_and_shape_operands_are_named(call: Any, counts: bool) -> None:
     mod = module([var("x", 8)], lambda emit, x: emit(call(x)))
     made = mod["main"].body.blocks[0].bindings[0].value
     found = str(nearest_miss(is_op(made.op.name)(wildcard()), mod["main"]))
@@ -211,7 +211,7 @@ def test_numbers_and_shapes_that_a_pattern_leaves_out_are_told(call: Any, counts
     assert ("numbers and shapes are operands, too" in found) == counts
 
 
-def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
+def test_condition_on_a_value_of_unknown_shape_is_named() -> None:
     main = module([var("x", symbol("n"), 4)], lambda emit, x: emit(relax.op.erf(x)))
     found = nearest_miss(ERF(wildcard().has_shape((2, 4))), main["main"])
     assert (
@@ -221,8 +221,10 @@ def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
 
 
 def judged(seed: int) -> tuple[int, int]:
-    """The numbers of matches and of mismatches of a drawn table in a drawn module, each compared
-    with the answer of TVM's matcher: to the pattern, and to the part that is said to fail."""
+    """The numbers of matches and mismatches of a drawn table in a drawn module.
+
+    TVM's matcher confirms each: for the pattern, and for the part stated as failing.
+    """
     draw = random.Random(seed)
     function = RelaxFunction(drawn_module(draw)["main"])
     matches = mismatches = 0
@@ -238,6 +240,6 @@ def judged(seed: int) -> tuple[int, int]:
     return matches, mismatches
 
 
-def test_matches_and_failing_parts_are_those_of_tvms_matcher() -> None:
+def test_matches_and_failing_parts_equal_those_of_tvm_s_matcher() -> None:
     counts = [judged(seed) for seed in range(40)]
     assert sum(n for n, _ in counts) > 100 and sum(n for _, n in counts) > 100

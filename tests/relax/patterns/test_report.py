@@ -1,4 +1,4 @@
-"""`explain_patterns` of a table for FuseOpsByPattern."""
+"""`explain_patterns` of a table for FuseOpsByPattern: the status of each entry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def statuses(table: list[Any], mod: Any = SMALL) -> list[str]:
     return [entry.status for entry in byoc_lab.explain_patterns(table, mod)]
 
 
-def test_the_status_of_each_entry() -> None:
+def test_each_entry_has_its_status() -> None:
     table = [
         ("a.bias", BIAS),
         FusionPattern("a.relu", RELU),
@@ -45,7 +45,7 @@ def test_the_status_of_each_entry() -> None:
     assert "<td>a.conv_relu</td><td>never</td>" in plain(report._repr_html_())
 
 
-def test_a_match_that_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_match_that_is_not_fused_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "composites", lambda entries, mods, unchecked=False: Counter())
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
     assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
@@ -61,7 +61,7 @@ def test_pattern_never_matches_outside_of_a_dataflow_block() -> None:
     assert entry.status == "never" and "no dataflow block" in entry.reason
 
 
-def test_a_constant_that_is_not_bound() -> None:
+def test_unbound_constant_is_reported() -> None:
     wanted = [("a.const", is_op("relax.nn.conv2d")(wildcard(), is_const()))]
     (entry,) = byoc_lab.explain_patterns(wanted, SMALL)
     assert entry.miss.unbound and entry.miss.call.variable == "a"
@@ -75,13 +75,13 @@ def _weights() -> Any:
     return np.ones((4, 3, 3, 3), "float32")
 
 
-def test_a_malformed_entry_is_refused() -> None:
+def test_malformed_entry_is_refused() -> None:
     with pytest.raises(ArgumentError, match="an entry of a pattern table is"):
         byoc_lab.explain_patterns([CONV], SMALL)
 
 
-def test_entries_of_one_name_are_told_apart() -> None:
-    """The tables of TensorRT and CUTLASS repeat names."""
+def test_entries_with_equal_names_are_reported_separately() -> None:
+    """TensorRT's and CUTLASS's tables repeat names."""
     table = [("a.x", is_op("relax.nn.gelu")(wildcard())), ("a.x", RELU), FusionPattern("a.x", BIAS)]
     report = byoc_lab.explain_patterns(table, SMALL)
     assert [(e.name, e.status) for e in report] == [
@@ -97,7 +97,7 @@ def test_entries_of_one_name_are_told_apart() -> None:
         (is_tuple([wildcard()]) | is_const(), "a tuple of 1 or a constant"),
     ],
 )
-def test_a_root_that_no_call_can_be(root: Any, said: str) -> None:
+def test_pattern_whose_root_is_not_a_call_never_matches(root: Any, said: str) -> None:
     (entry,) = byoc_lab.explain_patterns([("a.x", root)], SMALL)
     assert entry.status == "never"
     assert (
@@ -105,7 +105,7 @@ def test_a_root_that_no_call_can_be(root: Any, said: str) -> None:
     )
 
 
-def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
+def test_existing_operator_is_never_reported_as_missing() -> None:
     called = ("nn.conv2d", "add", "nn.relu", "erf")
     first, other = (is_op(f"relax.{name}") for name in ("nn.relu", "add"))
     tables = [first(), first(wildcard(), wildcard()), first(wildcard()) & other(CONV, wildcard())]
@@ -116,8 +116,8 @@ def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
         assert not any(f"has no call of {name}" in entry.reason for name in called), entry.reason
 
 
-def test_entry_whose_match_tvm_fails_at_does_not_hide_the_others() -> None:
-    """A tuple that is bound stands between, and is in no match: the groups have a cycle."""
+def test_entry_for_which_tvm_fails_does_not_hide_the_others() -> None:
+    """A bound tuple between two calls is in no match, so the groups have a cycle."""
 
     def body(emit: Any, x: Any) -> Any:
         relax = tvm.relax
@@ -151,8 +151,8 @@ def test_explain_patterns_takes_several_modules_and_names_of_back_ends() -> None
 
 
 @pytest.mark.parametrize("leaks", [True, False])
-def test_a_value_that_is_used_outside_of_the_match(leaks: bool) -> None:
-    """Confirmed by a trial: a check that refuses for another reason is not explained so."""
+def test_value_used_outside_the_match_is_named(leaks: bool) -> None:
+    """A run confirms it: a check that refuses for another reason gets another explanation."""
     op = tvm.relax.op
 
     def body(emit: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Relay pattern tables on modules of Relax: the same regions, the same numbers, typed refusals."""
+"""Relay pattern tables on Relax modules: equal regions and results, and typed refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def forgotten() -> Iterator[None]:
 
 
 class Network:
-    """Values of a network in one dtype."""
+    """Values of a network with one dtype."""
 
     def __init__(self, dtype: str = "float32"):
         self.dtype = dtype
@@ -135,7 +135,7 @@ NETWORKS = [
 
 
 def in_both_languages(network: Any) -> tuple[Any, Any]:
-    """A network in Relay, and the same in Relax."""
+    """A network in Relay, and the same network in Relax."""
     mod = byoc_lab.passes.InferType()(byoc_lab.IRModule.from_expr(network))
     return mod, to_relax(flattened(mod["main"]).main)
 
@@ -156,7 +156,7 @@ def relax_regions(mod: Any) -> Counter[tuple[str, ...]]:
 
 
 def on_llvm(mod: Any, inputs: list[np.ndarray]) -> np.ndarray:
-    """What LLVM computes of a module of Relax as it is."""
+    """LLVM's results for an unpartitioned Relax module."""
     machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")).mod, tvm.cpu())
     return machine["main"](*map(tvm.runtime.tensor, inputs)).numpy()
 
@@ -164,7 +164,7 @@ def on_llvm(mod: Any, inputs: list[np.ndarray]) -> np.ndarray:
 @needs_cc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_regions_are_those_of_relay_and_numbers_those_of_llvm(
+def test_regions_equal_those_of_relay_and_results_those_of_llvm(
     network: Callable[[Network], Any], dtype: str
 ) -> None:
     lab.register("npu", patterns=TABLE, codegen=exactly)
@@ -186,7 +186,7 @@ def test_regions_are_those_of_relay_and_numbers_those_of_llvm(
 
 
 def matched(network: Any, pattern: Any, check: Any = None) -> tuple[bool, bool]:
-    """Whether an entry makes a composite of a network in Relay, and in Relax."""
+    """Whether an entry forms a composite of a network in Relay, and in Relax."""
     relay_mod, relax_mod = in_both_languages(network)
     merge = byoc_lab.passes.PASSES["MergeComposite"]([("npu.x", pattern, check)])
     nodes = post_order(merge(relay_mod)["main"].body)
@@ -267,9 +267,7 @@ def _any_conv() -> Any:
         ),
     ],
 )
-def test_an_entry_matches_in_relax_what_it_matches_in_relay(
-    network: Any, pattern: Any, matches: bool
-) -> None:
+def test_entry_matches_in_relax_as_in_relay(network: Any, pattern: Any, matches: bool) -> None:
     assert matched(network, pattern) == (matches, matches)
 
 
@@ -280,7 +278,7 @@ PRODUCT = is_op("nn.batch_matmul")(wildcard(), wildcard())
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("batch", [4, 1])
-def test_a_product_of_stacks_has_its_transposes_in_both_languages(
+def test_batch_matmul_has_its_transposes_in_both_languages(
     transpose_a: bool, transpose_b: bool, batch: int
 ) -> None:
     a = relay.var("a", shape=(4, 8, 2) if transpose_a else (4, 2, 8))
@@ -301,7 +299,7 @@ def test_a_product_of_stacks_has_its_transposes_in_both_languages(
         (X, nn.relu(relay.var("w", shape=(8, 4)))),
     ],
 )
-def test_a_product_with_a_matrix_that_is_not_transposed_is_a_matmul(a: Any, b: Any) -> None:
+def test_product_with_an_untransposed_matrix_is_a_matmul(a: Any, b: Any) -> None:
     network = nn.matmul(a, b)
     assert matched(network, is_op("nn.matmul")(wildcard(), wildcard())) == (True, True)
     plain = is_op("nn.matmul")(wildcard(), wildcard()).has_attr({"transpose_b": False})
@@ -309,7 +307,7 @@ def test_a_product_with_a_matrix_that_is_not_transposed_is_a_matmul(a: Any, b: A
     assert matched(network, is_op("nn.dense")(wildcard(), wildcard())) == (False, False)
 
 
-def test_a_product_with_constants_is_a_dense_in_relax() -> None:
+def test_product_with_constants_is_a_dense_in_relax() -> None:
     network = nn.matmul(X, relay.const(np.ones((8, 4), "float32")))
     product = is_op("nn.matmul")(wildcard(), wildcard())
     assert matched(network, product) == (True, False)
@@ -325,7 +323,7 @@ def test_a_product_with_constants_is_a_dense_in_relax() -> None:
         (nn.fast_softmax(X), "nn.fast_softmax", ["nn.softmax"]),
     ],
 )
-def test_the_operator_that_relax_has_instead_is_an_alternative(
+def test_corresponding_relax_operator_is_an_alternative(
     network: Any, operator: str, others: list[str]
 ) -> None:
     def either(names: list[str]) -> Any:
@@ -339,21 +337,21 @@ def test_the_operator_that_relax_has_instead_is_an_alternative(
     assert matched(network, callee(wildcard())) == (True, True)
 
 
-def test_a_global_pool_is_also_an_adaptive_one_of_size_1() -> None:
+def test_global_pool_also_matches_an_adaptive_pool_of_size_1() -> None:
     pool = relax.op.nn.adaptive_avg_pool2d
     mod = module([var("x", 1, 4, 8, 8)], lambda emit, x: emit(pool(x, 1)))
     either = is_op("nn.global_avg_pool2d")(wildcard()) | is_op("nn.adaptive_avg_pool2d")(wildcard())
     assert "npu.x" in composite_names(partitioned(mod, "test", [relax_entry("npu.x", either)]))
 
 
-def test_a_wildcard_may_be_redirected() -> None:
+def test_wildcard_may_be_redirected() -> None:
     pattern = wildcard()
     pattern.redirect_to(RELU)
     assert matched(relay.exp(nn.relu(X)), is_op("exp")(pattern)) == (True, True)
     assert matched(relay.exp(X), is_op("exp")(pattern)) == (False, False)
 
 
-def test_a_bias_is_an_add_in_relax() -> None:
+def test_bias_add_is_an_add_in_relax() -> None:
     bias = relay.const(np.ones(4, "float32"))
     either = is_op("nn.bias_add")(CONV, BIAS) | is_op("add")(CONV, BIAS)
     weight = relay.const(np.ones((4, 4, 3, 3), "float32"))
@@ -368,7 +366,7 @@ def in_relax(operator: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("operator", [n for n in Op.list_op_names() if in_relax(n)])
-def test_the_alternatives_that_an_error_tells_match_in_both_languages(operator: str) -> None:
+def test_alternatives_in_an_error_match_in_both_languages(operator: str) -> None:
     inputs = Op.get(operator).definition.inputs
     with pytest.raises(PatternTranslationError) as raised:
         relax_entry("npu.x", is_op(operator)(*(wildcard() for _ in inputs)))
@@ -380,15 +378,14 @@ def test_the_alternatives_that_an_error_tells_match_in_both_languages(operator: 
 
 
 OPERATORS = sorted({sample.op for sample in SAMPLES if relax_name(sample.op)})
-# No sample has a call of these: Relax rounds halves to even, and its not_equal is false for nan, so
-# that both are spelled otherwise; the passes before partitioning decompose batch norms and fold
-# constants.
+# No sample has calls of these: Relax rounds halves to even, and its not_equal is false for nan,
+# so both are decomposed; the passes before partitioning decompose batch norms and fold constants.
 IN_OTHERS = {"nn.batch_norm", "not_equal", "ones_like", "round", "zeros_like"}
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_an_operator_matches_wherever_relax_has_it(operator: str) -> None:
-    """A name that is translated wrongly, or operands that differ, would never match."""
+def test_operator_matches_if_relax_has_it(operator: str) -> None:
+    """A wrongly translated name, or different operands, would never match."""
     name, found = relax_name(operator), 0
     inputs = relay.Op.get(operator).definition.inputs
     entry = relax_entry("npu.x", is_op(operator)(*(wildcard() for _ in inputs)))
@@ -439,13 +436,13 @@ _RECURSIVE.redirect_to(is_op("exp")(_RECURSIVE))
         (_RECURSIVE, "refers to itself"),
     ],
 )
-def test_a_pattern_without_translation_is_refused(pattern: Any, message: str) -> None:
+def test_pattern_without_a_translation_is_refused(pattern: Any, message: str) -> None:
     with pytest.raises(PatternTranslationError, match=message) as caught:
         relax_pattern(pattern, "npu.entry")
     assert str(caught.value).startswith("entry 'npu.entry': ")
 
 
-def test_a_check_gets_the_matched_part_in_relay() -> None:
+def test_check_gets_the_matched_part_in_relay() -> None:
     asked = []
 
     def check(call: Any) -> bool | Refused:
@@ -466,7 +463,7 @@ def test_a_check_gets_the_matched_part_in_relay() -> None:
     assert report.status == "refused" and "4 units are too few" in report.reason
 
 
-def test_a_check_is_not_asked_about_sizes_that_are_not_known() -> None:
+def test_check_is_not_called_for_unknown_sizes() -> None:
     asked: list[Any] = []
     lab.register("npu", patterns=[("npu.relu", RELU, lambda call: asked.append(call) or True)])
     mod = module([var("x", symbol("n"), 3)], lambda emit, x: emit(relax.op.nn.relu(x)))
@@ -475,7 +472,7 @@ def test_a_check_is_not_asked_about_sizes_that_are_not_known() -> None:
     assert found.cause == "check" and "the size n is not known" in found.reason
 
 
-def test_a_check_that_raises_is_named() -> None:
+def test_check_that_raises_is_named() -> None:
     entry = relax_entry("npu.x", RELU, lambda call: call.nothing)
     _, mod = in_both_languages(nn.relu(X))
     with pytest.raises(PredicateError, match=r"the check of the pattern 'npu\.x' raised Attribute"):

@@ -1,4 +1,4 @@
-"""Modules of Relax and pattern tables, drawn at random from a seed."""
+"""Relax modules and pattern tables drawn at random from a seed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ op = relax.op
 
 
 def drawn_module(draw: random.Random) -> Any:
-    """Up to nine steps on matrices, with tuples, constants, dead values and several results; now
-    and then of an unknown batch."""
+    """Up to nine steps on matrices, with tuples, constants, unused values and several results;
+    sometimes with an unknown batch."""
     size = draw.choice([4, 4, tvm.tirx.Var("n", "int64")])
     params = [relax.Var(f"x{n}", tensor((size, 4))) for n in range(draw.randint(1, 3))]
     builder = relax.BlockBuilder()
@@ -93,7 +93,7 @@ def drawn_table(draw: random.Random) -> list[Any]:
 
 
 def _on_inputs(context: Any) -> bool:
-    """Whether the matched call has a parameter, or the match several calls."""
+    """Whether the matched call has a parameter as operand, or the match several calls."""
     args = context.matched_expr.args
     names = [str(arg.name) for arg in args if isinstance(arg, relax.Var)]
     return len(context.matched_bindings) > 1 or any(name.startswith("x") for name in names)

@@ -1,4 +1,4 @@
-"""Networks of Relax for tests of traces."""
+"""Relax networks for tests of traces."""
 # ruff: noqa: N805, SIM108 (TVMScript looks like methods of Python)
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tensor(shape: tuple[int, ...], dtype: str = "float32") -> Any:
 
 
 def dataflow(body: Any, *shapes: tuple[int, ...]) -> Any:
-    """main(x0, ...) with one dataflow block, which `body(emit, *parameters)` writes."""
+    """main(x0, ...) with one dataflow block, created by `body(emit, *parameters)`."""
     builder = relax.BlockBuilder()
     sizes = shapes or ((2, 4),)
     given = [relax.Var(f"x{n}" if n else "x", tensor(s)) for n, s in enumerate(sizes)]
@@ -74,7 +74,7 @@ def transposed_matmul() -> Any:
 
 @I.ir_module
 class Branches:
-    """A branch, a shape, a cast, a number, a tuple, and a value that nothing uses."""
+    """A branch, a shape, a cast, a number, a tuple, and an unused value."""
 
     @R.function(pure=False)
     def main(x: R.Tensor((4, 3), "float32"), c: R.Tensor((), "bool")):
@@ -135,14 +135,14 @@ class _ResNet(nn.Module):
 
 
 def resnet(blocks: int = 3) -> Any:
-    """A residual network, with its weights as parameters; num_input tells them apart."""
+    """A residual network with its weights as parameters; num_input separates them from inputs."""
     spec = {"forward": {"x": nn.spec.Tensor((1, 3, 8, 8), "float32")}}
     mod, _ = _ResNet(blocks).export_tvm(spec)
     return tvm.IRModule({"main": mod["forward"].with_attr("global_symbol", "main")})
 
 
 def chain(length: int) -> Any:
-    """So many additions, one after the other."""
+    """The given number of consecutive additions."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", tensor((1, 8)))
     with builder.function("main", [x]):

@@ -1,4 +1,4 @@
-"""Differences of modules of Relax: by structure, in the text of TVM."""
+"""Differences of Relax modules: structural, shown in TVM's text."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ def straight(b: Any, op: Any, gv: Any, y: Any) -> Any:
     return b.emit(op.tanh(b.emit(tvm.relax.Call(gv, [b.emit(op.abs(y))]))))
 
 
-def test_a_renamed_function_is_one_line() -> None:
+def test_renamed_function_changes_one_line() -> None:
     found = byoc_lab.diff(built(straight), built(straight, "renamed"))
     (row,) = different(found)
     assert row.kind == "changed" and "def helper(" in row.before.text
     assert "def renamed(" in row.after.text and found.summary == "@helper renamed to @renamed"
 
 
-def test_an_added_binding_is_one_line_though_later_ones_are_renumbered() -> None:
+def test_added_binding_changes_one_line_although_later_ones_are_renumbered() -> None:
     def longer(b: Any, op: Any, gv: Any, y: Any) -> Any:
         return straight(b, op, gv, b.emit(op.negative(y)))
 
     found = byoc_lab.diff(built(straight), built(longer))
     added, changed = different(found)
     assert added.kind == "added" and "R.negative(y)" in added.after.text
-    assert changed.kind == "changed" and "R.abs(" in changed.after.text  # of another value
+    assert changed.kind == "changed" and "R.abs(" in changed.after.text  # for another value
 
 
-def test_moved_bindings_are_recognised() -> None:
+def test_moved_bindings_are_recognized() -> None:
     found = byoc_lab.trace(SMALL, "dnnl")["FuseOpsByPattern"].diff()
     moved = [c for c in found.changes if c.kind in ("moved", "outlined", "composed")]
     assert len(moved) == 3 and "moved into" in found.summary
 
 
-def test_a_composite_is_not_called_a_renamed_region() -> None:
+def test_composite_is_not_reported_as_a_renamed_region() -> None:
     for network in (SMALL, resnet(2)):
         stage = byoc_lab.trace(network, dnnl_passes())["MergeCompositeFunctions"]
         assert "renamed" not in stage.diff().summary
 
 
-def test_long_names_of_regions_are_shortened_in_the_summary() -> None:
+def test_long_region_names_are_shortened_in_the_summary() -> None:
     summary = byoc_lab.trace(resnet(8), "dnnl")["MergeCompositeFunctions"].diff().summary
     assert "…" in summary and len(summary) < 600
 
@@ -77,6 +77,6 @@ def test_values_of_constants_are_compared() -> None:
     assert "R.const(2.5" in row.after.text
 
 
-def test_the_summary_counts_in_english() -> None:
+def test_summary_uses_correct_plurals() -> None:
     stage = byoc_lab.trace(resnet(2), dnnl_passes())["MergeCompositeFunctions"]
     assert "function literals added" in byoc_lab.diff(stage.before, stage.after).summary

@@ -1,4 +1,4 @@
-"""Findings in modules of Relax: BYR001 to BYR013."""
+"""Findings BYR001 to BYR013 in Relax modules."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def codes(found: Any) -> list[str]:
     return [f.code for f in found]
 
 
-def test_a_composite_that_no_back_end_gets() -> None:
+def test_composite_that_no_back_end_gets_is_reported() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse()])
     (found,) = recorded.findings
     assert found.code == "BYR001" and found.name == "composite-on-host"
@@ -58,7 +58,7 @@ def test_composite_on_host_is_not_reported_before_merging_has_run() -> None:
     assert codes(recorded["FuseOpsByPattern"].findings_after) == []
 
 
-def test_regions_that_are_not_merged_any_more_are_reported() -> None:
+def test_regions_that_are_no_longer_merged_are_reported() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(emit(op.tanh(x)))))
     table = [(f"dnnl.{n}", is_op(f"relax.{n}")(wildcard())) for n in ("nn.relu", "tanh")]
     for annotate, regions in ((True, 2), (False, 1)):
@@ -73,7 +73,7 @@ def test_regions_that_are_not_merged_any_more_are_reported() -> None:
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_norms_of_training_are_reported_since_partitioning_changes_their_numbers(
+def test_training_norms_are_reported_because_partitioning_changes_their_results(
     training: bool,
 ) -> None:
     def norm(emit: Any, x: Any, *vectors: Any) -> Any:
@@ -103,7 +103,7 @@ def test_norms_of_training_are_reported_since_partitioning_changes_their_numbers
         ("halves[0]", "halves[1]", []),
     ],
 )
-def test_results_that_a_function_for_a_back_end_does_not_compute(
+def test_results_that_an_external_function_does_not_compute_are_reported(
     first: str, second: str, told: list[str], codegen: str | None
 ) -> None:
     attributes = f'R.func_attr({{"Codegen": "{codegen}", "global_symbol": "region"}})'
@@ -160,22 +160,22 @@ def test_patterns_that_never_match_are_reported() -> None:
     assert "BYR004 warning" in str(recorded)
 
 
-def test_a_table_of_which_every_entry_matches_gives_no_finding() -> None:
+def test_table_whose_entries_all_match_has_no_finding() -> None:
     recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(TABLE[:1])], patterns=TABLE[:1])
     assert codes(recorded.findings) == ["BYR001"]
 
 
 @pytest.mark.parametrize("annotate", [False, True])
 @pytest.mark.parametrize("merge", [False, True])
-def test_composites_inside_regions_are_composites(annotate: bool, merge: bool) -> None:
+def test_composites_inside_regions_count_as_composites(annotate: bool, merge: bool) -> None:
     passes = [transform.FuseOpsByPattern(TABLE[:1], annotate_codegen=annotate)]
     passes += [transform.MergeCompositeFunctions()] if merge and not annotate else []
     recorded = byoc_lab.trace(SMALL, passes, patterns=TABLE[:1])
     assert not {"BYR003", "BYR004"} & set(codes(recorded.findings))
 
 
-def test_entries_that_the_module_has_no_use_for_are_no_findings() -> None:
-    """TVM's tables have an entry for each operator of a back end."""
+def test_entries_without_operators_in_the_module_have_no_finding() -> None:
+    """TVM's tables have an entry for each operator that a back end supports."""
     others = [
         (f"mychip.{name}", is_op(f"relax.{name}")(wildcard()))
         for name in ("exp", "nn.gelu", "sqrt", "tanh")
@@ -187,9 +187,9 @@ def test_entries_that_the_module_has_no_use_for_are_no_findings() -> None:
 
 
 @pytest.mark.parametrize("annotate", [False, True])
-def test_the_flow_of_tvms_tutorial_has_no_finding_about_its_table(annotate: bool) -> None:
-    """TVM's table of its example NPU, 19 entries, on a network of three operators: the entries that
-    make no composite lack an operator, or refuse what another entry takes."""
+def test_table_of_tvm_s_tutorial_has_no_finding(annotate: bool) -> None:
+    """The 19 entries of TVM's example NPU, on a network of three operators: entries without a
+    composite lack an operator, or refuse a call that another entry takes."""
     mod = dataflow(
         lambda emit, x, w, y: op.add(emit(op.nn.relu(emit(op.nn.conv2d(x, w)))), y),
         (1, 8, 10, 10), (16, 8, 3, 3), (1, 16, 8, 8),
@@ -203,13 +203,13 @@ def test_the_flow_of_tvms_tutorial_has_no_finding_about_its_table(annotate: bool
     assert set(codes(recorded.findings)) == {"BYR002"}
 
 
-def test_an_entry_whose_refused_calls_stay_on_the_host_is_a_finding() -> None:
+def test_entry_whose_refused_calls_stay_on_the_host_is_reported() -> None:
     table = [("mychip.conv", CONV, {}, lambda context: False)]
     recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(table)], patterns=table)
     assert codes(recorded.findings) == ["BYR003"]
 
 
-def test_rules_are_chosen_and_left_out() -> None:
+def test_rules_are_selected_and_ignored() -> None:
     mod = byoc_lab.trace(SMALL, [fuse()]).final
     assert codes(byoc_lab.lint(mod, rules=["BYR002"])) == []
     assert codes(byoc_lab.lint(mod, rules=["composite-on-host"])) == ["BYR001"]
@@ -220,7 +220,7 @@ def test_rules_are_chosen_and_left_out() -> None:
         byoc_lab.lint(mod, rules=["BYRR001"])
 
 
-def test_the_error_of_a_missing_code_generator_is_decoded() -> None:
+def test_missing_code_generator_error_is_decoded() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse(annotate_codegen=True), transform.RunCodegen()])
     for mod in (recorded.final, recorded.final.source):
         (meaning,) = byoc_lab.decode(str(recorded.error), mod)
@@ -228,7 +228,7 @@ def test_the_error_of_a_missing_code_generator_is_decoded() -> None:
         assert [f.code for f in meaning.findings] == ["BYR002"]
 
 
-def test_a_composite_that_names_no_back_end() -> None:
+def test_composite_without_a_back_end_in_its_name_is_reported() -> None:
     fused = transform.FuseOpsByPattern([("relu", is_op("relax.nn.relu")(wildcard()))])(
         relu_module()
     )
@@ -237,7 +237,7 @@ def test_a_composite_that_names_no_back_end() -> None:
     with pytest.raises(Exception, match="should start with a compiler name") as info:
         transform.MergeCompositeFunctions()(fused)
     assert byoc_lab.decode(info.value).rule == "BYR007"
-    # Nobody calls this composite any more, so that no pass stops at it.
+    # The composite is never called, so no pass fails because of it.
     unused = transform.FuseTransposeMatmul()(transposed_matmul())
     assert codes(byoc_lab.lint(unused)) == []
 
@@ -256,7 +256,7 @@ def test_compiled_code_in_a_region_is_reported() -> None:
     assert found.code == "BYR008" and "call_tir" in found.message
 
 
-def test_an_operator_that_dnnl_does_not_compile() -> None:
+def test_operator_that_dnnl_does_not_compile_is_reported() -> None:
     table = [("dnnl.cumsum", is_op("relax.cumsum")(wildcard()))]
     passes = [transform.FuseOpsByPattern(table), transform.MergeCompositeFunctions()]
     recorded = byoc_lab.trace(relu_module("cumsum"), passes, patterns=table)
@@ -266,7 +266,7 @@ def test_an_operator_that_dnnl_does_not_compile() -> None:
         transform.RunCodegen()(recorded.result)
 
 
-def test_a_pass_that_takes_what_a_pattern_matches() -> None:
+def test_pass_that_removes_operators_of_a_pattern_is_reported() -> None:
     fuse, lower = transform.FuseOpsByPattern(DNNL_RELU), transform.LegalizeOps()
     (found,) = byoc_lab.trace(relu_module(), [lower, fuse], patterns=DNNL_RELU).findings
     assert found.code == "BYR010"
@@ -274,13 +274,13 @@ def test_a_pass_that_takes_what_a_pattern_matches() -> None:
         "FuseOpsByPattern makes no composite of dnnl.relu: LegalizeOps replaced what the patterns "
         "match. On the module before LegalizeOps, FuseOpsByPattern makes them"
     )
-    # Without the pass nothing was taken, and none is blamed.
+    # Without the pass nothing was removed, and no pass is named.
     gelu = [("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))]
     passes = [lower, transform.FuseOpsByPattern(gelu)]
     assert codes(byoc_lab.trace(relu_module(), passes, patterns=gelu).findings) == []
 
 
-def test_lowering_in_front_of_a_partitioning_is_reported_without_its_table() -> None:
+def test_lowering_before_a_partitioning_without_a_known_table_is_reported() -> None:
     fuse = transform.FuseOpsByPattern(DNNL_RELU)
     for partitions in (fuse, "dnnl", byoc_lab.relax.partition_for_dnnl):
         recorded = byoc_lab.trace(relu_module(), [transform.LegalizeOps(), partitions])
@@ -297,7 +297,7 @@ def test_lowering_in_front_of_a_partitioning_is_reported_without_its_table() -> 
     assert codes(stage.findings_after) == ["BYR010"]
 
 
-def test_a_module_that_was_lowered_before_is_told_by_the_names_of_its_code() -> None:
+def test_module_lowered_earlier_is_recognized_by_the_names_of_its_code() -> None:
     lowered = transform.LegalizeOps()(relu_module())
     (found,) = byoc_lab.lint(lowered, backend="dnnl")
     assert found.code == "BYR010"
@@ -309,7 +309,7 @@ def test_a_module_that_was_lowered_before_is_told_by_the_names_of_its_code() -> 
     assert codes(byoc_lab.trace(lowered, "dnnl").findings) == ["BYR010"]
     fuse = transform.FuseOpsByPattern(DNNL_RELU)
     assert codes(byoc_lab.trace(lowered, fuse, patterns=DNNL_RELU).findings) == ["BYR010"]
-    # Nothing is known of a table here, or no pattern wants what the code computes.
+    # No table is known here, or no pattern has the lowered operators.
     gelu = [("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))]
     assert (
         codes(byoc_lab.trace(lowered, transform.FuseOpsByPattern(gelu), patterns=gelu).findings)
@@ -320,6 +320,6 @@ def test_a_module_that_was_lowered_before_is_told_by_the_names_of_its_code() -> 
     assert codes(byoc_lab.lint(relu_module(), backend="dnnl")) == []
 
 
-def test_lowering_of_what_no_pattern_matches_is_no_finding() -> None:
+def test_lowering_of_operators_in_no_pattern_has_no_finding() -> None:
     gelu = transform.FuseOpsByPattern([("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))])
     assert codes(byoc_lab.trace(relu_module(), [transform.LegalizeOps(), gelu]).findings) == []

@@ -1,4 +1,4 @@
-"""The replay of FuseOpsByPattern against TVM's own, by TVM's structural equality."""
+"""The replay of FuseOpsByPattern equals TVM's result structurally."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITEM = [("a.item", is_op("relax.nn.relu")(is_tuple_get_item(wildcard(), 0)))]
 
 
 def as_tvm_fuses(mod: Any, table: Any, bind_constants: bool = True) -> int:
-    """Asserts that the replay gives TVM's result. Returns how many groups it made."""
+    """Asserts that the replay gives TVM's result; returns the number of groups."""
     wanted = transform.FuseOpsByPattern(table, bind_constants=bind_constants)(mod)
     found, runs, _ = fused(mod, table, bind_constants=bind_constants)
     assert same_structure(found, wanted), wanted.script(show_meta=False)
@@ -34,7 +34,7 @@ def as_tvm_fuses(mod: Any, table: Any, bind_constants: bool = True) -> int:
 
 
 def shared(emit: Any, x: Any) -> Any:
-    """A value inside of two matches."""
+    """A value used inside two matches."""
     first = emit(op.add(x, relax.const(1.0)))
     return emit(relax.Tuple([emit(op.add(first, relax.const(n))) for n in (2.0, 3.0)]))
 
@@ -62,7 +62,7 @@ def two_functions() -> Any:
     ],
 )
 @pytest.mark.parametrize("bind_constants", [True, False])
-def test_the_replay_of_a_known_module_is_structurally_equal_to_tvms_result(
+def test_replay_on_a_known_module_equals_tvm_s_result(
     mod: Any, table: Any, groups: int | None, bind_constants: bool
 ) -> None:
     made = as_tvm_fuses(mod, table, bind_constants)
@@ -74,21 +74,21 @@ def drawn_as_tvm_fuses(seed: int) -> int:
     mod, table, bind_constants = drawn_module(draw), drawn_table(draw), draw.random() < 0.7
     try:
         return as_tvm_fuses(mod, table, bind_constants)
-    except RuntimeError as error:  # TVM's pass makes a cycle of some matches, and says so
+    except RuntimeError as error:  # TVM's pass forms a cycle for some matches, and reports it
         assert "cyclic dependency" in str(error)
         return 0
 
 
-def test_replays_of_drawn_modules_are_structurally_equal_to_tvms_results() -> None:
+def test_replay_on_drawn_modules_equals_tvm_s_results() -> None:
     assert sum(map(drawn_as_tvm_fuses, range(30))) > 30
 
 
 @pytest.mark.slow
-def test_replays_of_many_drawn_modules_are_structurally_equal_to_tvms_results() -> None:
+def test_replay_on_many_drawn_modules_equals_tvm_s_results() -> None:
     assert sum(map(drawn_as_tvm_fuses, range(30, 30 + some(1000)))) > some(1000)
 
 
-def test_a_refused_match_has_the_reason_of_its_check() -> None:
+def test_refused_match_has_the_reason_of_its_check() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(x)))
     table = [("a.relu", is_op("relax.nn.relu")(wildcard()), {}, lambda context: False)]
     _, runs, (refusal,) = fused(mod, table, bind_constants=True)

@@ -1,4 +1,4 @@
-"""The replay of MergeCompositeFunctions against TVM's own, by TVM's structural equality."""
+"""The replay of MergeCompositeFunctions equals TVM's result structurally."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of(**names: str) -> list[Any]:
 
 
 def as_tvm_merges(mod: Any, table: Any) -> tuple[int, int]:
-    """Asserts that the replay gives TVM's result. Returns its regions, and merges not made."""
+    """Asserts that the replay gives TVM's result; returns its regions and its prevented merges."""
     composites = transform.FuseOpsByPattern(table)(mod)
     wanted = transform.MergeCompositeFunctions()(composites)
     found, decisions = merged(composites)
@@ -55,7 +55,7 @@ def joins_two_regions(emit: Any, x: Any) -> Any:
 
 
 def two_ways_round(emit: Any, x: Any) -> Any:
-    """Each of two results is needed behind the other's user."""
+    """Two results, each an input of the other's consumer."""
     left, right = emit(op.nn.relu(x)), emit(op.nn.gelu(x))
     a, b = emit(op.erf(emit(op.add(left, right)))), emit(op.add(right, left))
     return emit(op.add(emit(op.add(a, left)), emit(op.add(b, right))))
@@ -108,7 +108,7 @@ def a_dead_composite(emit: Any, x: Any) -> Any:
         (a_dead_composite, of(a="nn.relu nn.gelu"), None, None),
     ],
 )
-def test_the_replay_of_a_known_module_is_structurally_equal_to_tvms_result(
+def test_replay_on_a_known_module_equals_tvm_s_result(
     body: Any, table: Any, regions: int | None, kept_apart: int | None
 ) -> None:
     found = as_tvm_merges(dataflow(body), table)
@@ -117,7 +117,7 @@ def test_the_replay_of_a_known_module_is_structurally_equal_to_tvms_result(
 
 
 @pytest.mark.parametrize("mod", [SMALL, resnet()])
-def test_the_replay_of_a_network_is_structurally_equal_to_tvms_result(mod: Any) -> None:
+def test_replay_on_a_network_equals_tvm_s_result(mod: Any) -> None:
     regions, _ = as_tvm_merges(mod, patterns())
     assert regions > 0
 
@@ -134,10 +134,10 @@ def drawn_as_tvm_merges(seed: int) -> int:
         return 0
 
 
-def test_replays_of_drawn_modules_are_structurally_equal_to_tvms_results() -> None:
+def test_replay_on_drawn_modules_equals_tvm_s_results() -> None:
     assert sum(map(drawn_as_tvm_merges, range(30))) > 30
 
 
 @pytest.mark.slow
-def test_replays_of_many_drawn_modules_are_structurally_equal_to_tvms_results() -> None:
+def test_replay_on_many_drawn_modules_equals_tvm_s_results() -> None:
     assert sum(map(drawn_as_tvm_merges, range(30, 30 + some(1000)))) > some(1000)

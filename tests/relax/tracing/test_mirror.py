@@ -1,4 +1,4 @@
-"""The nodes that stand for functions of Relax."""
+"""The Relay-like nodes that represent functions of Relax."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_calls_have_their_operators_attributes_and_types() -> None:
     assert conv.args == mod["main"].params[:2] and erf.args == (relu,)
 
 
-def test_branches_casts_shapes_and_what_nothing_uses() -> None:
+def test_branches_casts_shapes_and_unused_values_have_nodes() -> None:
     main = read(BRANCHES)["main"]
     nodes = list(post_order(main))
     (branch,) = [n for n in nodes if isinstance(n, If)]
@@ -44,7 +44,7 @@ def test_branches_casts_shapes_and_what_nothing_uses() -> None:
     assert isinstance(joined, Tuple) and named["split"].attrs.axis == 1
 
 
-def test_functions_for_a_back_end_and_composites() -> None:
+def test_external_functions_and_composites_are_recognized() -> None:
     mod = byoc_lab.trace(resnet(1), "dnnl").final
     compilers = {gv.name_hint: f.attrs.get("Compiler") for gv, f in mod.functions.items()}
     assert sorted(map(str, compilers.values())) == ["None", "dnnl", "dnnl"]
@@ -52,7 +52,7 @@ def test_functions_for_a_back_end_and_composites() -> None:
     kinds = [f.kind for f in picture.frames]
     assert kinds.count("external") == 2 and kinds.count("composite") == 11
     assert picture.stats() == {"offloaded": 11, "host": 1, "regions": 2}
-    assert [b.title for b in picture.boxes if b.kind == "input"] == ["%x"]  # no weights
+    assert [b.title for b in picture.boxes if b.kind == "input"] == ["%x"]  # without weights
 
 
 def test_equal_regions_are_drawn_at_each_call() -> None:
@@ -61,14 +61,14 @@ def test_equal_regions_are_drawn_at_each_call() -> None:
     assert len(fused) < 22 and picture_of(fused).stats()["host"] == 22
 
 
-def test_tir_is_one_box_where_it_is_called() -> None:
+def test_tir_function_is_one_box_at_its_call() -> None:
     mod = byoc_lab.trace(SMALL, "LegalizeOps").final
     titles = [b.title for b in picture_of(mod).boxes if b.kind == "op"]
     assert titles == ["@conv2d", "@add", "@relu", "@erf"]
     assert not any(f.kind == "function" for f in picture_of(mod).frames)
 
 
-def test_a_change_inside_tir_is_a_change() -> None:
+def test_change_inside_tir_is_reported_as_a_change() -> None:
     @tvm.transform.module_pass(opt_level=0, name="Mark")
     def mark(mod: Any, ctx: Any) -> Any:
         gv = mod.get_global_var("relu")
@@ -81,7 +81,7 @@ def test_a_change_inside_tir_is_a_change() -> None:
     assert {r.after.function for r in rows if r.after} == {"relu"}
 
 
-def test_a_region_that_was_compiled() -> None:
+def test_compiled_region_is_drawn_as_one_box() -> None:
     recorded = byoc_lab.trace(SMALL, [*dnnl_passes(), transform.RunCodegen()])
     picture = picture_of(recorded.final)
     (frame,) = [f for f in picture.frames if f.kind == "external"]
@@ -91,7 +91,7 @@ def test_a_region_that_was_compiled() -> None:
     assert box.detail == "3 operators, 1×4×8×8"  # noqa: RUF001
 
 
-def test_sizes_that_are_not_known() -> None:
+def test_unknown_sizes_are_shown_and_compared() -> None:
     relax = tvm.relax
     kind, n = relax.TensorType, tvm.tirx.Var("n", "int64")
     x, y = relax.Var("x", kind((n, 3), "float32")), relax.Var("y", kind(None, "float32", ndim=2))
@@ -104,7 +104,7 @@ def test_sizes_that_are_not_known() -> None:
     assert structural_equal(mod, read(builder.get()))
 
 
-def test_names_of_variables_do_not_matter() -> None:
+def test_variable_names_are_ignored_in_differences() -> None:
     def built(name: str) -> Any:
         relax = tvm.relax
         x = relax.Var(name, tensor((1, 8)))

@@ -1,4 +1,4 @@
-"""What the front door does with modules of Relax."""
+"""Relax modules in byoc_lab's functions: reading, saving, graphs, history and refusals."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from byoc_lab.relay.ir.expr import Call
 from .networks import SMALL, chain, resnet, tvm
 
 
-def test_modules_of_relax_and_of_relay_answer_for_their_languages() -> None:
+def test_relax_and_relay_modules_are_handled_by_their_language() -> None:
     mod = read(SMALL)
     assert language_of(mod, "trace") is mod and mod.language == "relax"
     assert isinstance(found := language_of(relay.IRModule(), "trace"), Language)
     assert found.language == "relay"
 
 
-def test_saved_module_has_its_findings_and_answers_nothing_else() -> None:
+def test_saved_module_has_only_its_findings() -> None:
     saved = read(SMALL).plain()
     assert list(byoc_lab.lint(saved)) == list(saved.findings)
     for ask in (partial(byoc_lab.lint, backend="dnnl"), byoc_lab.fix, byoc_lab.bisect):
@@ -34,7 +34,7 @@ def test_saved_module_has_its_findings_and_answers_nothing_else() -> None:
             ask(saved)
 
 
-def test_a_function_is_read_as_a_module() -> None:
+def test_function_is_read_as_a_module() -> None:
     mod = read(SMALL["main"])
     assert isinstance(mod, RelaxModule) and [gv.name_hint for gv in mod] == ["main"]
 
@@ -59,7 +59,7 @@ def test_stage_of_a_relax_trace_is_explained_and_covered() -> None:
 
 
 @pytest.mark.native
-def test_cards_and_numbers_of_the_result() -> None:
+def test_cards_and_validation_of_the_result_work() -> None:
     recorded = byoc_lab.trace(SMALL, "dnnl")
     report = byoc_lab.validate(recorded.initial, recorded.final)
     assert report.ok
@@ -71,7 +71,7 @@ def test_graph_of_a_relax_module_is_printed() -> None:
     assert "nn.conv2d  1×4×8×8  ← [0]" in str(graph(SMALL))  # noqa: RUF001
 
 
-def test_a_node_is_followed_by_rewrites_and_where_there_are_none_by_differences() -> None:
+def test_history_of_a_node_uses_rewrites_or_differences() -> None:
     recorded = byoc_lab.trace(resnet(1), "dnnl")
     node = recorded.initial["main"].body
     history = recorded.history(node)
@@ -81,7 +81,7 @@ def test_a_node_is_followed_by_rewrites_and_where_there_are_none_by_differences(
     (region,) = history.regions
     assert region.endswith("nn_softmax_dnnl")
     stage = recorded["FuseOpsByPattern"]
-    # In the function that main calls, where it has the place of the node, and the call in main.
+    # In the function that main calls, at the position of the node, and the call in main.
     inside, call = [n for n in stage.images(node) if isinstance(n, Call)]
     assert (inside.op_name, call.op_name) == ("nn.softmax", "")
     assert stage.origins(call) == stage.origins(inside) == (node,)
@@ -95,7 +95,7 @@ def test_functions_for_relay_alone_refuse_relax_modules_with_advice(function: An
         relay.transform.InferType()(read(resnet(1)))
 
 
-def test_a_module_of_1_000_bindings() -> None:
+def test_module_of_1_000_bindings_can_be_traced() -> None:
     recorded = byoc_lab.trace(chain(1000), ["DeadCodeElimination", "CanonicalizeBindings"])
     assert len(recorded.initial.lines) > 1000
     assert str(recorded[0].diff().summary) == "no change"

@@ -1,4 +1,4 @@
-"""The page `docs/relax.md`: its blocks run, and it has every rule."""
+"""docs/relax.md: its code blocks run, and it lists every rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "relax.md").read_text(encoding="utf
 
 
 @pytest.mark.native
-def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {"__name__": "page"}
     shown = []
@@ -30,6 +30,6 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert explained == printed
 
 
-def test_it_has_every_rule() -> None:
+def test_page_lists_every_rule() -> None:
     for code, name in RULES.items():
         assert f"| {code} | {name} |" in PAGE

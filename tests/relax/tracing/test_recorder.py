@@ -1,4 +1,4 @@
-"""Traces of passes of TVM: stages, sequences, failures, and what runs."""
+"""Traces of TVM's Relax passes: stages, sequences, failures and displays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byoc_lab.lab.view.drawing.picture import picture_of
 from .networks import SMALL, dnnl_passes, resnet, transform, transposed_matmul, tvm
 
 
-def test_each_pass_is_a_stage_and_the_result_is_that_of_the_pipeline() -> None:
+def test_each_pass_is_a_stage_and_the_result_equals_the_pipeline_s() -> None:
     sequence = tvm.transform.Sequential([*dnnl_passes(), transform.LegalizeOps()])
     recorded = byoc_lab.trace(resnet(), sequence)
     assert [s.name for s in recorded] == [
@@ -30,16 +30,16 @@ def test_each_pass_is_a_stage_and_the_result_is_that_of_the_pipeline() -> None:
     assert all(s.seconds >= 0 for s in recorded)
 
 
-def test_the_text_twin_counts_operators_in_regions_and_on_the_host() -> None:
+def test_text_form_counts_operators_in_regions_and_on_the_host() -> None:
     recorded = byoc_lab.trace(resnet(), "dnnl")
     table = [line.split() for line in str(recorded).splitlines()[2:]]
     counts = {row[1]: tuple(map(int, row[-4:-1])) for row in table}
-    # 22 operators: 3 blocks of 5, 2 of the stem, and 5 behind them, of which `sum` stays.
+    # 22 operators: 3 blocks of 5, 2 of the stem, and 5 after them, of which `sum` is on the host.
     assert counts["FoldBatchnormToConv2D"] == (0, 22, 0)
     assert counts["MergeCompositeFunctions"] == (21, 1, 2)
 
 
-def test_a_region_that_was_compiled_counts_the_operators_it_computes() -> None:
+def test_compiled_region_counts_its_operators() -> None:
     recorded = byoc_lab.trace(resnet(), [*dnnl_passes(), "RunCodegen"])
     assert recorded[-1].name == "RunCodegen"
     last = str(recorded).splitlines()[-1].split()
@@ -47,7 +47,7 @@ def test_a_region_that_was_compiled_counts_the_operators_it_computes() -> None:
     assert "call_dps_packed" in str(recorded.final)
 
 
-def test_a_region_that_was_compiled_before_the_trace_is_a_region_without_a_number() -> None:
+def test_region_compiled_before_the_trace_counts_with_no_operators() -> None:
     compiled = byoc_lab.trace(SMALL, [*dnnl_passes(), "RunCodegen"]).result
     traced = byoc_lab.trace(compiled, "dnnl")
     stats = picture_of(traced[0].before).stats()
@@ -55,7 +55,7 @@ def test_a_region_that_was_compiled_before_the_trace_is_a_region_without_a_numbe
     assert isinstance(traced.error, PassError) and "ExternFunc" in str(traced.error)
 
 
-def test_an_error_of_python_that_tvm_raises_is_a_pass_error_and_that_of_a_user_is_not() -> None:
+def test_python_error_raised_through_tvm_is_a_pass_error_and_a_user_s_is_not() -> None:
     without_main = tvm.IRModule({"f": SMALL["main"].with_attr("global_symbol", "f")})
     recorded = byoc_lab.trace(without_main, ["MergeCompositeFunctions"])
     assert isinstance(recorded.error, PassError)
@@ -64,7 +64,7 @@ def test_an_error_of_python_that_tvm_raises_is_a_pass_error_and_that_of_a_user_i
     assert type(recorded.error) is ValueError
 
 
-def test_a_pass_that_fails_ends_the_trace_with_its_error() -> None:
+def test_pass_that_fails_ends_the_trace_with_its_error() -> None:
     @tvm.transform.module_pass(opt_level=0, name="Bad")
     def bad(mod: Any, ctx: Any) -> Any:
         raise ValueError("it cannot be done")
@@ -78,7 +78,7 @@ def test_a_pass_that_fails_ends_the_trace_with_its_error() -> None:
         _ = recorded.result
 
 
-def test_nested_sequences_give_their_names_to_their_members() -> None:
+def test_nested_sequences_give_their_names_to_their_passes() -> None:
     inner = tvm.transform.Sequential([transform.LegalizeOps()], name="lower")
     outer = tvm.transform.Sequential([transform.FoldConstant(), inner], name="all")
     recorded = byoc_lab.trace(SMALL, [outer, transform.DeadCodeElimination()])
@@ -87,17 +87,17 @@ def test_nested_sequences_give_their_names_to_their_members() -> None:
     ]  # fmt: skip
 
 
-def test_stages_that_lower_memory_are_shown() -> None:
+def test_stages_after_memory_lowering_are_shown() -> None:
     traced = byoc_lab.trace(SMALL, "default")
     assert "VMShapeLower" in str(traced) and not traced.findings
 
 
-def test_the_passes_of_a_named_pipeline_are_stages() -> None:
+def test_passes_of_a_named_pipeline_are_stages() -> None:
     names = [s.name for s in byoc_lab.trace(SMALL, "zero")]
     assert {"LegalizeOps", "FuseOps", "FoldConstant"} <= set(names)
 
 
-def test_functions_are_passes_and_may_change_the_module_they_are_given() -> None:
+def test_functions_are_passes_and_may_change_the_given_module() -> None:
     def drop(mod: Any) -> Any:
         mod.update_func(mod.get_global_var("main"), SMALL["main"].with_attr("seen", 1))
         return mod
@@ -107,14 +107,14 @@ def test_functions_are_passes_and_may_change_the_module_they_are_given() -> None
     assert "seen" not in str(recorded.initial) and "seen" in str(recorded[0].after)
 
 
-def test_thirty_passes_share_what_they_leave_unchanged() -> None:
+def test_thirty_passes_share_unchanged_functions() -> None:
     recorded = byoc_lab.trace(SMALL, [transform.DeadCodeElimination() for _ in range(30)])
     assert len(recorded) == 30 and not any(s.changed for s in recorded)
     assert len({s.after.functions[gv] for s in recorded for gv in s.after.functions}) == 1
     assert len({id(line.node) for s in recorded for line in s.after.lines if line.node}) == 5
 
 
-def test_progress_and_the_settings_of_the_context() -> None:
+def test_progress_and_context_settings_are_passed_on() -> None:
     seen: list[str] = []
     with tvm.transform.PassContext(opt_level=1, disabled_pass=["FoldConstant"]):
         recorded = byoc_lab.trace(
@@ -142,8 +142,8 @@ def test_invalid_pipeline_is_refused_with_the_reason() -> None:
         byoc_lab.trace(of_relay, patterns=[("a.b", None)])
 
 
-def test_operators_of_a_function_that_nobody_can_call_are_not_counted() -> None:
-    """FuseTransposeMatmul leaves the private function whose code it replaced."""
+def test_operators_of_an_uncalled_private_function_are_not_counted() -> None:
+    """FuseTransposeMatmul leaves the private function that it replaced."""
     recorded = byoc_lab.trace(transposed_matmul(), ["FuseTransposeMatmul"])
     assert len(recorded.result.functions) == 3
     assert picture_of(recorded[0].before).stats()["host"] == 2

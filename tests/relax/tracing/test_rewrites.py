@@ -52,7 +52,7 @@ def test_each_match_is_a_rewrite_with_rule_reason_and_parts() -> None:
     assert len(outlined.bound) == 3
 
 
-def test_folding_all_rewrites_gives_the_result_and_each_state_has_one_match_more() -> None:
+def test_replaying_all_rewrites_gives_the_result_and_each_state_has_one_match_more() -> None:
     stage = byoc_lab.trace(resnet(), "dnnl")["FuseOpsByPattern"]
     assert len(stage.events) > 20
     assert structural_equal(stage.state_after(len(stage.events)), stage.after)
@@ -69,14 +69,14 @@ def merging(mod: Any, table: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_merges_of_drawn_modules_have_rewrites_that_fold_to_tvms_result(seed: int) -> None:
+def test_rewrites_of_merges_in_drawn_modules_replay_to_tvm_s_result(seed: int) -> None:
     draw = random.Random(seed)
     stage = merging(drawn_module(draw), drawn_table(draw))
     assert bool(stage.events) == stage.changed
     assert structural_equal(stage.state_after(len(stage.events)), stage.after)
 
 
-def test_each_region_is_a_rewrite_and_each_merge_a_note() -> None:
+def test_each_region_is_a_rewrite_and_each_prevented_merge_a_note() -> None:
     stage = byoc_lab.trace(SMALL, "dnnl")["MergeCompositeFunctions"]
     added, outlined, *removed = stage.events
     assert added.rule == "add function" and added.function.endswith("_dnnl")
@@ -86,7 +86,7 @@ def test_each_region_is_a_rewrite_and_each_merge_a_note() -> None:
     assert stage.notes[0].reason.endswith("of the same back end")
 
 
-def test_nodes_in_a_region_come_from_those_of_its_composites() -> None:
+def test_nodes_in_a_region_come_from_its_composites() -> None:
     stage = byoc_lab.trace(SMALL, "dnnl")["MergeCompositeFunctions"]
     called = {n.op.name: n for n in all_nodes(stage.before) if of_operator(n)}
     for node in filter(of_operator, all_nodes(stage.after)):
@@ -95,12 +95,12 @@ def test_nodes_in_a_region_come_from_those_of_its_composites() -> None:
 
 
 def diamond(emit: Any, x: Any) -> Any:
-    """A value outside of regions between two that a back end supports."""
+    """A value outside regions between two that a back end supports."""
     first = emit(op.nn.relu(x))
     return emit(op.add(first, emit(op.erf(first))))
 
 
-def test_a_merge_that_would_make_a_cycle_is_a_note_that_names_the_operand_outside() -> None:
+def test_merge_that_would_form_a_cycle_is_a_note_that_names_the_outside_operand() -> None:
     add = is_op("relax.add")(wildcard(), wildcard())
     table = [("a.relu", is_op("relax.nn.relu")(wildcard())), ("a.add", add)]
     stage = merging(dataflow(diamond), table)
@@ -108,7 +108,7 @@ def test_a_merge_that_would_make_a_cycle_is_a_note_that_names_the_operand_outsid
     assert note.rule == "keep apart" and "that of erf, which is computed outside of" in note.reason
 
 
-def test_composites_of_two_back_ends_are_kept_apart() -> None:
+def test_composites_of_two_back_ends_are_not_merged() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.gelu(emit(op.nn.relu(x)))))
     table = [(f"{o}.x", is_op(f"relax.nn.{o}")(wildcard())) for o in ("relu", "gelu")]
     (note,) = merging(mod, table).notes
@@ -116,7 +116,7 @@ def test_composites_of_two_back_ends_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_drawn_modules_have_rewrites_that_fold_to_tvms_result(seed: int) -> None:
+def test_rewrites_in_drawn_modules_replay_to_tvm_s_result(seed: int) -> None:
     draw = random.Random(seed)
     mod, table = drawn_module(draw), drawn_table(draw)
     stage = fusing(mod, table)
@@ -124,7 +124,7 @@ def test_drawn_modules_have_rewrites_that_fold_to_tvms_result(seed: int) -> None
     assert structural_equal(stage.state_after(len(stage.events)), stage.after)
 
 
-def test_nodes_inside_a_function_come_from_those_of_the_match() -> None:
+def test_nodes_inside_a_function_come_from_the_match() -> None:
     stage = byoc_lab.trace(SMALL, "dnnl")["FuseOpsByPattern"]
     before = {n.op.name: n for n in post_order(stage.before["main"]) if isinstance(n, Call)}
     inside = next(
@@ -141,7 +141,7 @@ def test_nodes_inside_a_function_come_from_those_of_the_match() -> None:
     assert stage.origins(erf) == (before["erf"],)
 
 
-def test_a_refusal_of_a_check_is_a_note_with_its_reason() -> None:
+def test_refusal_of_a_check_is_a_note_with_its_reason() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(x)))
     relu = is_op("relax.nn.relu")(wildcard())
     check = EntryCheck("npu.relu", lambda context: Refused("it is of rank 2"))
@@ -151,14 +151,14 @@ def test_a_refusal_of_a_check_is_a_note_with_its_reason() -> None:
     assert note.rule == "refuse npu.relu" and note.reason.endswith("refuses: it is of rank 2")
 
 
-def test_refusals_of_a_back_end_are_notes_where_it_gets_nothing() -> None:
+def test_refusals_of_a_back_end_without_regions_are_notes() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(emit(op.astype(x, "float64")))))
     stage = byoc_lab.trace(mod, "dnnl")["FuseOpsByPattern"]
     (note,) = stage.notes
     assert not stage.changed and note.rule == "refuse dnnl.relu" and "float64" in note.reason
 
 
-def test_a_table_that_the_pass_did_not_run_with_shows_no_rewrites() -> None:
+def test_other_table_than_the_pass_ran_with_shows_no_rewrites() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(x)))
     fuse = transform.FuseOpsByPattern([("a.relu", is_op("relax.nn.relu")(wildcard()))])
     other = [("a.gelu", is_op("relax.nn.gelu")(wildcard()))]

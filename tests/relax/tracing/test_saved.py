@@ -1,4 +1,4 @@
-"""Traces of Relax in files: saved, loaded, pickled, and as a page."""
+"""Relax traces in files: saved, loaded, pickled, and as a page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def same(a: Trace, b: Trace) -> None:
     assert trace_state(a)["modules"] == trace_state(b)["modules"]
 
 
-def test_a_saved_trace_has_text_graph_differences_and_findings(
+def test_saved_trace_has_text_graph_differences_and_findings(
     recorded: Trace, tmp_path: Path
 ) -> None:
     loaded = byoc_lab.load_trace(recorded.save(tmp_path / "relax.trace"))
@@ -40,7 +40,7 @@ def test_a_saved_trace_has_text_graph_differences_and_findings(
     assert type(loaded[0]).__name__ == "Stage"  # which is not run again as a pass of Relay
 
 
-def test_a_trace_is_pickled(recorded: Trace) -> None:
+def test_trace_is_pickled(recorded: Trace) -> None:
     same(recorded, pickle.loads(pickle.dumps(recorded)))
 
 
@@ -59,7 +59,7 @@ def test_functions_that_need_the_module_refuse_a_loaded_trace(
             ask()
 
 
-def test_the_page_has_every_stage(recorded: Trace, tmp_path: Path) -> None:
+def test_page_has_every_stage(recorded: Trace, tmp_path: Path) -> None:
     page = recorded.save_html(tmp_path / "relax.html")
     assert page.read_text().startswith("<!doctype html>")
     state = trace_state(recorded)
@@ -79,13 +79,13 @@ def test_nodes_keep_their_ids_from_stage_to_stage(recorded: Trace) -> None:
     assert len(boxes) > 3 and all(b == boxes[0] for b in boxes)
 
 
-def test_a_module_shows_itself() -> None:
+def test_module_is_displayed() -> None:
     assert "R.match_cast" in str(byoc_lab.trace(BRANCHES, "DeadCodeElimination").initial)
     bundle = byoc_lab.trace(BRANCHES, "DeadCodeElimination").initial._repr_mimebundle_()
     assert "text/html" in bundle
 
 
-def test_a_large_trace_is_sent_in_parts(
+def test_large_trace_is_sent_in_parts(
     recorded: Trace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
@@ -98,7 +98,7 @@ def test_a_large_trace_is_sent_in_parts(
     assert recorded.save_html(tmp_path / "large.html").stat().st_size > 10_000
 
 
-def test_the_widget_selects_nodes(recorded: Trace) -> None:
+def test_widget_selects_nodes(recorded: Trace) -> None:
     stepper = pytest.importorskip("byoc_lab.lab.view.stepper")
     shown = stepper.Stepper(recorded)
     shown.index = 0

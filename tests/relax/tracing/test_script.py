@@ -14,12 +14,12 @@ def plain(text: str) -> list[str]:
     return [line for line in kept if not line.strip().startswith(("# from tvm", "# Metadata"))]
 
 
-def test_it_is_the_text_that_tvm_prints() -> None:
+def test_text_equals_that_of_tvm() -> None:
     for mod in (SMALL, BRANCHES, DEVICES, resnet(1), byoc_lab.trace(resnet(1), "dnnl").result):
         assert sorted(plain(str(read(mod)))) == sorted(plain(mod.script(show_meta=False)))
 
 
-def test_relax_comes_before_tir() -> None:
+def test_relax_functions_come_before_tir_functions() -> None:
     lines = byoc_lab.trace(SMALL, "LegalizeOps").final.lines
     assert list(dict.fromkeys(line.function for line in lines)) == [
         None, "main", "add", "conv2d", "erf", "relu",
@@ -37,7 +37,7 @@ def test_bindings_have_their_nodes_and_names() -> None:
     assert not any("byoc_lab" in line.text for line in mod.lines)
 
 
-def test_branches_and_local_functions() -> None:
+def test_branches_and_local_functions_have_their_nodes() -> None:
     lines = read(BRANCHES).lines
     (head,) = [line for line in lines if line.text.strip() == "if c:"]
     assert type(head.node).__name__ == "If"

@@ -1,4 +1,4 @@
-"""Floating-point operations of networks, beside figures that others published."""
+"""Floating-point operations of networks, compared with published figures."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from byoc_lab.relay.typing.infer import infer_module
         (lambda: resnet.get_workload(batch_size=1, num_layers=50), 3.8e9),
     ],
 )
-def test_networks_cost_what_their_authors_say(network, macs: float) -> None:
+def test_flops_of_networks_equal_published_figures(network, macs: float) -> None:
     found = cost(infer_module(network()[0])["main"])
     assert found.unknown == 0
     assert found.flops / 2 == pytest.approx(macs, rel=0.04)
 
 
-def test_a_cost_that_is_not_known_is_counted_apart() -> None:
+def test_calls_with_unknown_cost_are_counted_separately() -> None:
     x = relay.var("x", TensorType((AnyDim(), 3), "float32"))
     y = relay.var("y", shape=(2, 3))
     mod = infer_module(IRModule.from_expr(Function([x, y], relay.Tuple([nn.relu(x), nn.relu(y)]))))
@@ -45,7 +45,7 @@ def test_a_cost_that_is_not_known_is_counted_apart() -> None:
     assert Cost(1, 2, 3) + Cost(10, 20, 30) == Cost(11, 22, 33)
 
 
-def test_bytes_of_types_and_boundaries() -> None:
+def test_bytes_of_types_are_computed() -> None:
     ty = TupleType([TensorType((2, 3), "float16"), TupleType([TensorType((), "int64")])])
     assert type_bytes(ty) == 20
     assert type_bytes(TensorType((AnyDim(),), "float32")) is None
@@ -60,8 +60,8 @@ def test_main_dtype_is_that_of_the_costliest_call() -> None:
     assert main_dtype(infer_module(IRModule.from_expr(relay.copy(x)))["main"]) is None
 
 
-def test_the_cost_of_a_call_whose_types_contradict_its_attributes_is_unknown() -> None:
-    """As in a saved trace that was changed by hand."""
+def test_cost_of_a_call_whose_types_contradict_its_attributes_is_unknown() -> None:
+    """A saved trace that was edited by hand may have such a call."""
     mod = relay.parse(
         "def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]) {"
         "  nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]) }"

@@ -1,4 +1,4 @@
-"""Extraction of an expression by its number, and the frequency of operators."""
+"""Extraction of an expression by its number, and operator counts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def @other(%x: float32) { tanh(%x) }"""
 )
 
 
-def test_an_expression_is_extracted_by_its_number():
-    """The numbers are those that TVM 0.16 gives the expressions of this module."""
+def test_expression_is_extracted_by_its_number():
+    """The numbers are TVM 0.16's for the expressions of this module."""
     last_ops = []
     for number in range(12):
         body = relay.analysis.extract_intermdeiate_expr(MIXED, number)["main"].body
@@ -37,7 +37,7 @@ def test_an_expression_is_extracted_by_its_number():
 
 
 @pytest.mark.parametrize("number", [-1, 12])
-def test_a_number_out_of_range_is_refused(number: int):
+def test_number_out_of_range_is_refused(number: int):
     with pytest.raises(UnknownNameError, match="it has %0 to %11"):
         relay.analysis.extract_intermdeiate_expr(MIXED, number)
 

@@ -1,4 +1,4 @@
-"""Guesses for the unknown lengths of an input."""
+"""Guesses for the unknown dimensions of an input."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
         ((), ()),
     ],
 )
-def test_a_length_that_is_known_stays(lengths: tuple[Any, ...], guess: tuple[int, ...]) -> None:
+def test_known_dimensions_stay_in_a_guess(lengths: tuple[Any, ...], guess: tuple[int, ...]) -> None:
     assert guessed_lengths(lengths) == guess

@@ -1,4 +1,4 @@
-"""Sizes that follow from those of inputs, and inputs whose values decide a shape."""
+"""Shapes that follow from input shapes, and inputs whose values determine a shape."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SHAPE = relay.shape_of(X, "int64")
 
 
 @pytest.mark.parametrize("form", [relay.broadcast_to, relay.tile, relay.reshape])
-def test_a_result_of_a_shape_computed_of_shapes_follows_from_the_inputs(
+def test_result_with_a_shape_computed_from_shapes_follows_from_the_inputs(
     form: Callable[..., Expr],
 ) -> None:
-    """Though what is broadcast, tiled or reshaped is data."""
+    """Although the broadcast, tiled or reshaped operand is data."""
     typed = infer_expr(relay.tanh(form(relay.exp(X), SHAPE)))
     assert follows_from_inputs(typed) and not deciding_variables(typed)
 
@@ -34,13 +34,13 @@ def test_a_result_of_a_shape_computed_of_shapes_follows_from_the_inputs(
         relay.arange(relay.take(N, relay.const(0)), dtype="int64"),
     ],
 )
-def test_a_variable_whose_values_decide_a_shape_is_found(expr: Expr) -> None:
+def test_variable_whose_values_determine_a_shape_is_found(expr: Expr) -> None:
     typed = infer_expr(expr)
     assert not follows_from_inputs(typed)
     assert [v.name_hint for v in deciding_variables(typed)] == ["n"]
 
 
-def test_a_value_to_pad_with_decides_no_shape() -> None:
+def test_pad_value_determines_no_shape() -> None:
     width = relay.reshape(relay.concatenate([N, N], axis=0), (2, 2))
     filled = relay.var("filled", shape=())
     typed = infer_expr(relay.nn.pad(X, width, filled))

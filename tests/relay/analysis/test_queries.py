@@ -1,11 +1,11 @@
-"""Queries about expressions and types: their variables and type variables."""
+"""Queries on expressions and types: variables and type variables."""
 
 from __future__ import annotations
 
 from byoc_lab import relay
 
 
-def test_type_variables_of_an_expression():
+def test_type_variables_of_an_expression_are_listed():
     a, b, c = (relay.TypeVar(n) for n in "ABC")
     z = relay.Var("z", b)
     inner = relay.Function([relay.Var("y", c)], z, b, [c])
@@ -15,7 +15,7 @@ def test_type_variables_of_an_expression():
     assert relay.analysis.all_type_vars(func) == [a, c, b]
 
 
-def test_type_variables_of_a_type():
+def test_type_variables_of_a_type_are_listed():
     a, b = relay.TypeVar("A"), relay.TypeVar("B")
     ty = relay.FuncType([a, relay.TupleType([b])], a, [a])
     assert relay.analysis.free_type_vars(ty) == [b]
@@ -23,16 +23,16 @@ def test_type_variables_of_a_type():
     assert relay.analysis.all_type_vars(ty) == [a, b]
 
 
-def test_bound_variables_are_listed_from_the_outside_in():
+def test_bound_variables_are_listed_from_outside_to_inside():
     text = "fn (%x: int32) { let %y = (let %z = %x; %z); add(%y, %x) }"
     assert [v.name_hint for v in relay.analysis.bound_vars(relay.parse_expr(text))] == list("xyz")
 
 
-def test_a_variable_is_bound_once_and_used_within_its_scope():
+def test_well_formed_requires_one_binding_and_uses_in_scope():
     x, y = relay.var("x", "int32"), relay.var("y", "int32")
     well_formed = relay.analysis.well_formed
     assert well_formed(relay.Function([x], relay.Let(y, x, relay.Tuple([x, y]))))
-    assert well_formed(relay.Function([x], y))  # free variables are no fault here
+    assert well_formed(relay.Function([x], y))  # free variables are not a fault here
     assert not well_formed(relay.Tuple([relay.Let(y, x, y), y]))
     assert not well_formed(relay.Tuple([y, relay.Let(y, x, y)]))
     assert not well_formed(relay.Function([x, x], x))
@@ -41,7 +41,7 @@ def test_a_variable_is_bound_once_and_used_within_its_scope():
     assert well_formed(relay.Function([x], relay.Tuple([shared, shared])))
 
 
-def test_a_let_is_met_name_first() -> None:
+def test_let_is_visited_variable_first() -> None:
     x, name = relay.var("x", shape=(2,)), relay.var("name", shape=(2,))
     let = relay.Let(name, relay.abs(x), relay.add(x, name))
     assert relay.analysis.all_vars(let) == [name, x]

@@ -1,4 +1,4 @@
-"""The numbers of regions: those of their functions at first, and kept from then on."""
+"""Region numbers: first the number of the future function, then kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def begins(body: Expr) -> list[Expr]:
     return [node for node in post_order(body) if is_annotation(node, BEGIN)]
 
 
-def test_a_region_has_the_number_of_its_function_and_default_comes_last() -> None:
+def test_region_has_the_number_of_its_function_and_default_comes_last() -> None:
     body = region("tanh", "chip", region("exp", "default", region("add", "chip", X, Y)))
     mod = relay.IRModule.from_expr(Function([X, Y], body))
     numbers = module_numbers(mod)
@@ -37,7 +37,7 @@ def test_known_numbers_stay_and_new_regions_get_the_next_ones() -> None:
     assert numbers == {first: 8, user: 7, second: 3, also_user: 7}
 
 
-def test_a_merged_region_has_the_number_of_its_first_begin() -> None:
+def test_merged_region_has_the_number_of_its_first_begin() -> None:
     body = end(relay.add(begin(X, "chip"), begin(Y, "chip")), "chip")
     first, second = begins(body)
     assert region_numbers(body, {first: 5, second: 2}) == {first: 5, second: 5}

@@ -1,4 +1,4 @@
-"""Regions that annotations define: membership, merging, and malformed annotations."""
+"""Regions defined by annotations: membership, merging, and malformed annotations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def function(body: relay.Expr) -> relay.Function:
     return relay.Function([X, Y], body)
 
 
-def test_a_region_reaches_from_its_begins_to_its_ends() -> None:
+def test_region_extends_from_its_begins_to_its_ends() -> None:
     first, second = begin(X, "chip"), begin(Y, "chip")
     total = relay.add(first, second)
     closed = end(total, "chip")
@@ -38,7 +38,7 @@ def test_ends_separate_regions() -> None:
     assert len(list(RegionSet(function(outer)))) == 2
 
 
-def test_merging_moves_nodes_and_drops_inner_results() -> None:
+def test_merging_moves_nodes_and_removes_inner_results() -> None:
     inner = end(relay.exp(begin(X, "chip")), "chip")
     entered = begin(inner, "chip")
     outer = end(relay.exp(entered), "chip")
@@ -62,7 +62,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("kind", MALFORMED)
-def test_malformed_annotations_are_errors_or_reports(kind: str) -> None:
+def test_malformed_annotations_raise_or_are_reported(kind: str) -> None:
     body, message = MALFORMED[kind]
     with pytest.raises(PartitionError, match=message):
         RegionSet(function(body))

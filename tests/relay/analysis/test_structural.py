@@ -1,4 +1,4 @@
-"""Structural equality of values: attributes, numbers, lists."""
+"""Structural equality and hashes: attributes, numbers, binders and types."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _function(**attrs: object) -> relay.Function:
     return relay.Function([x], relay.nn.relu(x)).with_attr(attrs)
 
 
-def test_an_integer_is_an_integer_of_whatever_class() -> None:
+def test_integers_of_different_classes_are_equal() -> None:
     assert structural_equal(_function(Primitive=1), _function(Primitive=Level.ONE))
     assert not structural_equal(_function(Primitive=1), _function(Primitive=True))
     assert not structural_equal(_function(Primitive=1), _function(Primitive=1.0))
 
 
-def test_numbers_that_were_float32_once_are_equal() -> None:
+def test_numbers_rounded_to_float32_are_equal() -> None:
     x, *stats = (relay.var(n, shape=(4,)) for n in "xabcd")
     exact = relay.nn.batch_norm(x, *stats, epsilon=1e-5)[0]
     rounded = relay.nn.batch_norm(x, *stats, epsilon=float(np.float32(1e-5)))[0]
@@ -40,7 +40,7 @@ def test_numbers_that_were_float32_once_are_equal() -> None:
     assert not structural_equal(exact, other)
 
 
-def test_lists_and_attributes() -> None:
+def test_lists_and_attributes_are_compared_by_value() -> None:
     assert structural_equal([1, [2, 3]], (1, (2, 3)))
     assert structural_equal({"a": 1}, {"a": 1})
     conv = relay.nn.conv2d(relay.var("x"), relay.var("w"), kernel_size=(3, 3))
@@ -49,7 +49,7 @@ def test_lists_and_attributes() -> None:
         assert_structural_equal([1, 2], [1, 3])
 
 
-def test_patterns_of_branches_and_bindings_show_their_parts() -> None:
+def test_patterns_of_branches_and_lets_have_parts() -> None:
     cond, left, right = (relay.dataflow_pattern.is_var(n) for n in "clr")
     branch = relay.dataflow_pattern.is_if(cond, left, right)
     assert (branch.cond, branch.true_branch, branch.false_branch) == (cond, left, right)
@@ -57,7 +57,7 @@ def test_patterns_of_branches_and_bindings_show_their_parts() -> None:
     assert (binding.var, binding.value, binding.body) == (cond, left, right)
 
 
-def test_patterns_are_equal_whatever_their_variables_are_called():
+def test_patterns_with_renamed_variables_are_equal():
     def pair(*names: str, ty: str = "int8") -> relay.Pattern:
         made = [relay.PatternVar(relay.Var(n, relay.scalar_type(ty))) for n in names]
         return relay.PatternTuple([*made, relay.PatternWildcard()])
@@ -69,7 +69,7 @@ def test_patterns_are_equal_whatever_their_variables_are_called():
     assert not relay.structural_equal(pair("a"), relay.var("a"))
 
 
-def test_type_definitions_are_equal_whatever_their_variables_are_called():
+def test_type_definitions_with_renamed_variables_are_equal():
     def box(var: str, constructor: str) -> relay.TypeData:
         header, a = relay.GlobalTypeVar("Box"), relay.TypeVar(var)
         return relay.TypeData(header, [a], [relay.Constructor(constructor, [a], header)])
@@ -80,7 +80,7 @@ def test_type_definitions_are_equal_whatever_their_variables_are_called():
         relay.assert_structural_equal(box("A", "Put"), box("A", "Keep"))
 
 
-def test_function_types_are_equal_whatever_their_type_parameters_are_called():
+def test_function_types_with_renamed_type_parameters_are_equal():
     a, b = relay.TypeVar("A"), relay.TypeVar("B")
     fn = relay.FuncType
     assert fn([a, b], a, [a, b]) == fn([b, a], b, [b, a])
@@ -89,12 +89,12 @@ def test_function_types_are_equal_whatever_their_type_parameters_are_called():
     assert fn([a], a, [a]) != fn([a], a)
     shape = relay.TypeVar("S", relay.TypeKind.ShapeVar)
     assert fn([], a, [a]) != fn([], shape, [shape])
-    # The parameter of the outer one inside the inner one, which has one of its own.
+    # The outer type's parameter occurs in the inner type, which has a parameter too.
     assert fn([fn([a], b, [a])], b, [b]) == fn([fn([b], a, [b])], a, [a])
     assert fn([fn([a], b, [a])], b, [b]) != fn([fn([a], a, [a])], b, [b])
 
 
-def test_variables_that_are_attributes_are_equal_when_their_binders_are():
+def test_variables_in_attributes_are_equal_if_their_binders_are():
     def keyed(name: str, which: int) -> relay.Function:
         params = [relay.var(name, shape=(2,)), relay.var(f"{name}_other", shape=(2,))]
         return relay.Function(params, params[0], attrs={"key": params[which]})
@@ -116,7 +116,7 @@ def test_variables_may_be_keys_of_attributes(key):
     assert not relay.structural_equal(counted("a", 1), counted("b", 2))
 
 
-def test_the_constraints_of_a_function_type_count():
+def test_constraints_of_a_function_type_are_compared():
     def generic(func: str) -> relay.FuncType:
         a, b = relay.TypeVar("a"), relay.TypeVar("b")
         relation = relay.TypeRelation(func, [a, b], 1, None)
@@ -129,7 +129,7 @@ def test_the_constraints_of_a_function_type_count():
     assert one != relay.FuncType(one.arg_types, one.ret_type, one.type_params)
 
 
-def test_type_arguments_count_in_the_hash_unless_an_operator_is_called():
+def test_type_arguments_are_hashed_except_for_operators():
     f, x = relay.var("f"), relay.var("x")
 
     def hash_of(callee: relay.Expr, size: int) -> int:
@@ -140,7 +140,7 @@ def test_type_arguments_count_in_the_hash_unless_an_operator_is_called():
     assert hash_of(relay.Op.get("abs"), 1) == hash_of(relay.Op.get("abs"), 2)
 
 
-def test_functions_that_name_their_type_parameters_differently_have_one_hash():
+def test_functions_with_renamed_type_parameters_have_equal_hashes():
     def identity(name: str) -> relay.Function:
         ty = relay.TypeVar(name)
         x = relay.Var("x", ty)
@@ -157,7 +157,7 @@ def test_dtypes_without_bits_have_those_of_tvm() -> None:
     assert relay.cast(relay.var("x", shape=(2,), dtype="float"), "int").attrs.dtype == "int32"
 
 
-def test_an_assertion_speaks_as_that_of_tvm() -> None:
+def test_failed_assertion_has_the_message_of_tvm() -> None:
     x = relay.var("x", shape=(2,))
     left, right = (
         relay.IRModule.from_expr(relay.Function([x], relay.clip(relay.abs(x), 0, most)))
@@ -171,8 +171,8 @@ def test_an_assertion_speaks_as_that_of_tvm() -> None:
     assert f"\nand rhs at {path}:\n" in said
 
 
-def test_free_variables_stay_the_same_when_they_get_types() -> None:
-    """As in TVM, whose variables are the same when their `vid` is; a hash agrees."""
+def test_free_variables_stay_equal_when_they_get_types() -> None:
+    """As in TVM, whose variables are equal if their `vid` is; the hash agrees."""
     x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
     expr = relay.add(relay.nn.relu(x), y)
     inferred = infer_module(IRModule.from_expr(expr))["main"]
@@ -185,7 +185,7 @@ def test_free_variables_stay_the_same_when_they_get_types() -> None:
     assert structural_equal(relay.nn.relu(x), relay.nn.relu(other), map_free_vars=True)
 
 
-def test_a_free_variable_is_not_one_that_the_other_side_binds() -> None:
+def test_free_variable_differs_from_one_that_the_other_side_binds() -> None:
     x, y = relay.var("x"), relay.var("y")
     inner = relay.Function([x], relay.nn.relu(x))
     assert not structural_equal(inner, relay.Function([y], relay.nn.relu(x)))
@@ -193,8 +193,8 @@ def test_a_free_variable_is_not_one_that_the_other_side_binds() -> None:
 
 
 @pytest.mark.oracle
-def test_tvm_compares_free_variables_alike() -> None:
-    """TVM is asked with the module's own expression: typed in place, and named anew."""
+def test_tvm_compares_free_variables_in_the_same_way() -> None:
+    """TVM compares the module's own expression: typed in place, and with new variables."""
     answers = asked_of_tvm(
         """
         x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
@@ -208,7 +208,7 @@ def test_tvm_compares_free_variables_alike() -> None:
 
 
 def asked_of_tvm(program: str) -> str:
-    """What a program in the oracle's Python prints."""
+    """The output of a program in the oracle's Python."""
     text = f"import tvm\nfrom tvm import relay\n{dedent(program)}"
     command = [str(python_path()), "-c", text]
     found = subprocess.run(command, check=True, capture_output=True, text=True)

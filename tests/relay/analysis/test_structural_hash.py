@@ -1,4 +1,5 @@
-"""Structural hashes are the same in every process; `test_structural.py` compares equal nodes'."""
+"""Structural hashes are equal in every process; `test_structural.py` compares hashes of equal
+nodes."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def hashes(seed: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hashes_and_names_do_not_depend_on_pythons_seed() -> None:
+def test_hashes_and_names_do_not_depend_on_python_s_hash_seed() -> None:
     first, second = hashes("1"), hashes("4711")
     assert len(first) > 20
     assert first == second

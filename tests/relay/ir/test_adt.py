@@ -1,4 +1,5 @@
-"""Data types as nodes: immutable, walked and rewritten like all others, compared by structure."""
+"""Nodes of data types: immutable, traversed and rewritten like other nodes, compared
+structurally."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def module() -> tvm.IRModule:
     return mod
 
 
-def test_a_match_is_made_of_its_value_and_what_its_clauses_bind_and_give():
+def test_parts_of_a_match_are_its_data_pattern_variables_and_results():
     match = head_or(relay.const(7)).body
     names = [getattr(p, "name_hint", None) for p in match.parts()]
     assert names == ["items", "head", "tail", "head", None]
@@ -57,7 +58,7 @@ def test_with_parts_replaces_variables_in_match_patterns():
     assert head not in relay.analysis.all_vars(renamed)
 
 
-def test_patterns_bind():
+def test_pattern_variables_are_bound():
     func = head_or(relay.const(7))
     assert [v.name_hint for v in relay.analysis.bound_vars(func)] == ["items", "head", "tail"]
     assert relay.analysis.free_vars(func) == []
@@ -65,7 +66,7 @@ def test_patterns_bind():
     assert relay.analysis.well_formed(func)
 
 
-def test_a_variable_is_bound_once_and_used_in_its_clause():
+def test_pattern_variable_is_bound_once_and_used_in_its_clause():
     h, x = relay.Var("h"), relay.Var("x")
     pattern = relay.PatternConstructor(CONS, [relay.PatternVar(h), relay.PatternWildcard()])
     clause = relay.Clause(pattern, h)
@@ -78,7 +79,7 @@ def test_a_variable_is_bound_once_and_used_in_its_clause():
     assert not relay.analysis.well_formed(relay.Match(x, [relay.Clause(twice, h)]))
 
 
-def test_substitution_reaches_into_clauses():
+def test_substitution_replaces_variables_in_clauses():
     default = relay.Var("default", relay.scalar_type("int32"))
     func = relay.bind(head_or(default), {default: relay.const(3)})
     assert relay.structural_equal(func, head_or(relay.const(3)))
@@ -108,7 +109,7 @@ def test_invalid_pattern_argument_raises_type_error(make):
         make()
 
 
-def test_a_pattern_is_not_nested_without_end():
+def test_nesting_of_patterns_is_limited():
     pattern: relay.Pattern = relay.PatternWildcard()
     with pytest.raises(WellFormedError, match="nest 100 deep"):
         for _ in range(200):
@@ -118,7 +119,7 @@ def test_a_pattern_is_not_nested_without_end():
 # Visitors ----------------------------------------------------------------------------------------
 
 
-def test_visitors_meet_matches_and_constructors():
+def test_visitors_visit_matches_and_constructors():
     seen = []
 
     class Names(relay.ExprVisitor):
@@ -133,7 +134,7 @@ def test_visitors_meet_matches_and_constructors():
     assert seen == [2, "Cons", "Nil"]
 
 
-def test_mutators_rebuild_only_what_changes():
+def test_mutators_rebuild_only_changed_nodes():
     class Sevens(relay.ExprMutator):
         def visit_constant(self, const):
             return relay.const(7)
@@ -157,7 +158,7 @@ def test_deep_matches_need_no_stack():
 # Equality ----------------------------------------------------------------------------------------
 
 
-def test_names_of_pattern_variables_do_not_count():
+def test_names_of_pattern_variables_are_ignored():
     one, other = head_or(relay.const(1)), head_or(relay.const(1))
     assert relay.structural_equal(one, other)
     assert relay.structural_hash(one) == relay.structural_hash(other)
@@ -171,7 +172,7 @@ def test_names_of_pattern_variables_do_not_count():
         (relay.PatternConstructor(NIL), False, "match against match?"),
     ],
 )
-def test_patterns_count(pattern, complete, why):
+def test_different_patterns_are_unequal(pattern, complete, why):
     x = relay.Var("x")
     wanted = relay.Match(x, [relay.Clause(relay.PatternConstructor(NIL), x)])
     found = relay.Match(x, [relay.Clause(pattern, x)], complete)
@@ -180,7 +181,7 @@ def test_patterns_count(pattern, complete, why):
         relay.assert_structural_equal(wanted, found)
 
 
-def test_a_difference_in_a_clause_is_placed():
+def test_difference_in_a_clause_is_located():
     with pytest.raises(ValueError, match=r"<root>\.body\.clauses\[1\]\.rhs"):
         relay.assert_structural_equal(head_or(relay.const(1)), head_or(relay.const(2)))
 
@@ -192,7 +193,7 @@ def test_constructors_differ_by_type_or_name():
     assert not relay.structural_equal(NIL, relay.Constructor("Nil", [], other))
 
 
-def test_modules_are_compared_with_their_types():
+def test_modules_are_compared_with_their_type_definitions():
     b = relay.TypeVar("B")
     same, more, none = module(), module(), tvm.IRModule()
     same[LIST] = relay.TypeData(
@@ -211,14 +212,14 @@ def test_modules_are_compared_with_their_types():
 # Modules -----------------------------------------------------------------------------------------
 
 
-def test_a_module_holds_types():
+def test_module_contains_type_definitions():
     mod = module()
     assert mod[LIST].constructors == (CONS, NIL)
     assert LIST in mod and relay.GlobalTypeVar("Tree") not in mod
     assert mod.get_global_type_var("List") == LIST
     assert mod.get_type("List") == (LIST, CONS, NIL)
     assert mod.get_constructor(NIL.tag) is NIL
-    # Numbers of TVM 0.16: a byte of the type's name's hash, then the constructor's index.
+    # TVM 0.16's tags: a byte of the hash of the type's name, then the constructor's index.
     assert (CONS.tag, NIL.tag) == (-2013265920, -2013265919)
     assert relay.Constructor("Other", [], LIST).tag == -1, "of no definition yet"
     assert mod.copy()[LIST] is mod[LIST]
@@ -239,7 +240,7 @@ def test_missing_type_or_constructor_raises_error_that_names_it():
         module()[LIST] = head_or(relay.const(1))
 
 
-def test_a_definition_agrees_with_itself():
+def test_inconsistent_type_definition_is_refused():
     with pytest.raises(DuplicateNameError, match="two constructors Nil"):
         relay.TypeData(LIST, [A], [NIL, NIL])
     with pytest.raises(WellFormedError, match="belongs to List"):

@@ -13,7 +13,7 @@ from byoc_lab.compat.op import op_attrs
 x = relay.var("x", shape=(2,))
 
 
-def test_attributes_are_of_the_class_that_tvm_names() -> None:
+def test_attributes_have_the_class_that_tvm_names() -> None:
     pool = relay.nn.max_pool2d(relay.var("image", shape=(1, 3, 8, 8))).attrs
     assert type(pool).__name__ == "MaxPool2DAttrs" and isinstance(pool, op_attrs.MaxPool2DAttrs)
     assert not isinstance(pool, op_attrs.AvgPool2DAttrs)

@@ -1,4 +1,4 @@
-"""Visitors and mutators of expressions: dispatch, results that are kept, depth."""
+"""Visitors and mutators of expressions: dispatch, memoized results, depth."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_each_node_is_visited_once() -> None:
     assert counter.calls == 2
 
 
-def test_a_mutator_keeps_what_does_not_change() -> None:
+def test_mutator_keeps_unchanged_nodes() -> None:
     unchanged = relay.exp(Y)
     assert XToY().visit(unchanged) is unchanged
     changed = XToY().visit(relay.add(X, unchanged))
     assert changed.args[0] is Y and changed.args[1] is unchanged
 
 
-def test_deep_graphs_leave_the_recursion_limit_alone() -> None:
+def test_deep_graphs_do_not_change_the_recursion_limit() -> None:
     limit = sys.getrecursionlimit()
     counter = CallCounter()
     counter.visit(chain(20_000))
@@ -57,7 +57,7 @@ def test_deep_graphs_leave_the_recursion_limit_alone() -> None:
     assert sys.getrecursionlimit() == limit
 
 
-def test_an_exception_passes_through_the_stacks() -> None:
+def test_exception_in_a_visitor_is_raised() -> None:
     class Failing(ExprVisitor):
         def visit_var(self, var: relay.Var) -> None:
             raise KeyError(var.name_hint)
@@ -66,7 +66,7 @@ def test_an_exception_passes_through_the_stacks() -> None:
         Failing().visit(chain(2_000))
 
 
-def test_mixed_mode_visits_operands_first() -> None:
+def test_mixed_mode_visitor_visits_operands_first() -> None:
     class Order(MixedModeVisitor):
         def __init__(self) -> None:
             super().__init__()
@@ -80,7 +80,7 @@ def test_mixed_mode_visits_operands_first() -> None:
     assert order.names == ["exp", "nn.relu", "add"]
 
 
-def test_mixed_mode_rewrites_with_rewritten_operands() -> None:
+def test_mixed_mode_mutator_gets_rewritten_operands() -> None:
     class ExpToRelu(MixedModeMutator):
         def rewrite_call(self, pre: relay.Call, post: relay.Call) -> relay.Expr:
             return relay.nn.relu(post.args[0]) if pre.is_op("exp") else post
@@ -89,7 +89,7 @@ def test_mixed_mode_rewrites_with_rewritten_operands() -> None:
     assert relay.structural_equal(ExpToRelu().visit(chain(2)), expected)
 
 
-def test_a_rewriter_rewrites_single_nodes() -> None:
+def test_rewriter_rewrites_single_nodes() -> None:
     class ExpToRelu(ExprRewriter):
         def rewrite_call(self, pre: relay.Call, post: relay.Call) -> relay.Expr:
             return relay.nn.relu(post.args[0])
@@ -97,7 +97,7 @@ def test_a_rewriter_rewrites_single_nodes() -> None:
     assert relay.structural_equal(rewrite_with(ExpToRelu(), chain(1)), relay.nn.relu(X))
 
 
-def test_a_missing_method_is_named() -> None:
+def test_missing_visit_method_is_named() -> None:
     with pytest.raises(NotImplementedError, match="ExprFunctor has no visit_var"):
         ExprFunctor().visit(X)
     with pytest.raises(TypeError, match="takes a Relay expression, found 3"):

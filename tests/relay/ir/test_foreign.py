@@ -1,4 +1,4 @@
-"""Modules of other languages: their operators, and who refuses them."""
+"""Modules of other languages: their operators, comparisons and refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def module(operator: str = "relax.nn.conv2d") -> ForeignModule:
     return ForeignModule("relax", {"main": function}, {}, lines, [])
 
 
-def test_an_operator_is_one_object_per_name_and_in_no_registry() -> None:
+def test_foreign_operator_is_one_object_per_name_outside_the_registry() -> None:
     op = foreign_op("relax.nn.conv2d")
     assert op is foreign_op("relax.nn.conv2d") is named_op("relax.nn.conv2d")
     assert op.name == "nn.conv2d" and op is not Op.get("nn.conv2d")
@@ -49,29 +49,29 @@ def test_copies_and_pickles_keep_operators_and_lines() -> None:
         assert again.lines[1].refs == {"x": again["main"].params[0]}
 
 
-def test_operators_of_one_name_in_two_languages_differ() -> None:
+def test_operators_with_equal_names_in_two_languages_differ() -> None:
     other = relay.IRModule.from_expr(relay.nn.relu(relay.var("x", shape=(1,))))
     assert not structural_equal(module(), module("relax.nn.relu"))
     assert not structural_equal(other, module("relax.nn.relu"))
 
 
-def test_it_is_drawn_and_compared() -> None:
+def test_foreign_module_is_drawn_and_compared() -> None:
     found = byoc_lab.diff(module(), module("relax.nn.relu"))
     assert found.summary == "1 call added, 1 call removed"
     assert byoc_lab.lint(module()).report() == "clean: no findings"
 
 
-def test_passes_of_relay_do_not_take_it() -> None:
+def test_relay_passes_refuse_a_foreign_module() -> None:
     for ask in (relay.transform.InferType(), byoc_lab.board, byoc_lab.fix, byoc_lab.trace):
         with pytest.raises(ForeignModuleError):
             ask(module())
 
 
 class Alien:
-    """An object of a package that is read."""
+    """An object of a package with a reader."""
 
 
-def test_a_package_says_how_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_may_register_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(foreign.READERS, Alien.__module__.partition(".")[0], lambda: read)
 
     def read(obj: Any) -> Any:

@@ -8,7 +8,7 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.ir.layout import SCALAR, Layout
 
 
-def test_a_layout_is_a_sequence_of_axes() -> None:
+def test_layout_is_a_sequence_of_axes() -> None:
     layout = Layout("NCHW16c")
     assert layout.letters == list(layout) == ["N", "C", "H", "W", "c"]
     assert (len(layout), layout.rank) == (5, 4)
@@ -21,7 +21,7 @@ def test_nested_blocks_multiply() -> None:
     assert layout.plain == Layout("OHWI")
 
 
-def test_parts_of_a_layout_are_taken_and_widened() -> None:
+def test_layouts_are_shortened_and_extended() -> None:
     wide = Layout("NCHW16c")
     assert str(wide.last(2)) == "W16c"
     assert wide.last(9) == wide
@@ -40,7 +40,7 @@ def test_invalid_layout_name_is_refused(name: str) -> None:
         Layout(name)
 
 
-def test_layouts_are_read() -> None:
+def test_layout_queries_return_axes_and_blocks() -> None:
     blocked = Layout("NCHW16c")
     assert blocked.plain == Layout("NCHW") and blocked.block_of("C") == 16 and blocked.rank == 4
     assert (blocked.index_of("c"), blocked.index_of("D")) == (4, -1)

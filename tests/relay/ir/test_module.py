@@ -1,4 +1,4 @@
-"""IRModule: one global variable for each name, modules that take over another's functions."""
+"""IRModule: one global variable per name, merging with other modules, attributes and text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def caller(of: relay.GlobalVar) -> relay.Function:
     return relay.Function([x], of(x), TYPE)
 
 
-def test_functions_of_another_module_call_the_global_variables_of_this_one():
+def test_functions_added_from_another_module_call_this_module_s_global_variables():
     mod, other = IRModule(), IRModule()
     mod["f"] = unary("abs")
     theirs = relay.GlobalVar("f")
-    other["g"] = caller(theirs)  # before its f is there
+    other["g"] = caller(theirs)  # before its f is added
     other[theirs] = unary("exp")
     kept, own = mod["f"], mod.get_global_var("f")
     mod.update(other)
@@ -36,7 +36,7 @@ def test_functions_of_another_module_call_the_global_variables_of_this_one():
     assert mod["f"] is not kept and mod["f"].body.is_op("exp")
     for func in mod.functions.values():
         assert all(n is own for n in post_order(func) if isinstance(n, relay.GlobalVar))
-    assert other["g"].body.op is theirs  # the other module is as it was
+    assert other["g"].body.op is theirs  # the other module is unchanged
     typed = relay.transform.InferType()(mod)
     assert str(typed["g"].ret_type) == "Tensor[(2), float32]"
 
@@ -54,7 +54,7 @@ def test_update_takes_a_mapping_and_types():
         mod.get_type("Nope")
 
 
-def test_the_name_of_an_expression_is_not_taken_from_another():
+def test_from_expr_does_not_reuse_an_existing_name():
     functions = {"main": unary("abs"), "main_1": unary("exp")}
     mod = IRModule.from_expr(unary("tanh"), functions)
     assert [gv.name_hint for gv in mod] == ["main", "main_1", "main_2"]
@@ -63,7 +63,7 @@ def test_the_name_of_an_expression_is_not_taken_from_another():
     assert named["f"].body.is_op("tanh")
 
 
-def test_attributes_make_a_difference_and_copies():
+def test_modules_with_different_attributes_are_unequal():
     mod = IRModule({"main": unary("abs")}, attrs={"a": 1})
     more = mod.with_attrs({"b": "x"}).with_attr("a", 2)
     assert dict(more.attrs) == {"a": 2, "b": "x"} and dict(mod.attrs) == {"a": 1}
@@ -74,14 +74,14 @@ def test_attributes_make_a_difference_and_copies():
         relay.assert_structural_equal(mod, more.without_attr("b"))
 
 
-def test_a_script_is_the_text_without_its_header():
+def test_script_is_the_text_without_its_header():
     mod = IRModule({"main": relay.Function([], relay.const([1.0, 2.0]))})
     assert mod.script() == str(mod) == "def @main() {\n  meta[relay.Constant][0]\n}\n\n"
     assert "#[metadata]" in mod.script(show_meta=True)
 
 
-def test_an_open_function_can_be_seen_in_a_module_but_not_typed():
-    """TVM 0.16: the constructor takes it and prints it, everything else refuses it."""
+def test_function_with_free_variables_can_be_printed_but_not_typed():
+    """As in TVM 0.16, whose constructor and printer accept it."""
     x, y = relay.Var("x", TYPE), relay.Var("y", TYPE)
     func = relay.Function([x], relay.add(x, y))
     mod = IRModule({"main": func})
@@ -96,8 +96,8 @@ def test_an_open_function_can_be_seen_in_a_module_but_not_typed():
         IRModule.from_expr(func)
 
 
-def test_functions_and_types_can_be_counted_off():
-    """As TVM's maps; `_add` is what its scripts call to add one."""
+def test_functions_and_types_can_be_iterated():
+    """With the interface of TVM's maps; scripts add a function by `_add`."""
     mod = relay.parse('#[version = "0.0.5"]\ntype Box[A] { Put(A) }\ndef @main() { Put(1) }')
     header, data = mod.type_definitions.items()[0]
     assert header.name_hint == "Box" and data.constructors[0].name_hint == "Put"
@@ -107,7 +107,7 @@ def test_functions_and_types_can_be_counted_off():
     assert copied.functions.items()[1][0].name_hint == "g" and "g" not in mod
 
 
-def test_spans_have_tvms_fields_in_tvms_order():
+def test_spans_have_tvm_s_fields_in_tvm_s_order():
     span = Span(SourceName("a.txt"), 1, 2, 3, 4)
     assert (span.line, span.end_line, span.column, span.end_column) == (1, 2, 3, 4)
     assert span.source_name.name == "a.txt" and str(span) == "a.txt:1:3"

@@ -15,7 +15,7 @@ def test_later_writes_to_the_source_do_not_change_it() -> None:
     assert data.view().tolist() == [0, 0]
 
 
-def test_the_view_is_read_only_and_the_copy_is_not() -> None:
+def test_view_is_read_only_and_copy_is_writable() -> None:
     data = array([1.0, 2.0])
     with pytest.raises(ValueError, match="read-only"):
         data.view()[0] = 3
@@ -24,7 +24,7 @@ def test_the_view_is_read_only_and_the_copy_is_not() -> None:
     assert data.numpy().tolist() == [1.0, 2.0]
 
 
-def test_it_has_the_interface_of_an_array() -> None:
+def test_ndarray_has_the_interface_of_an_array() -> None:
     data = array(np.ones((2, 3), "int8"))
     assert (data.shape, data.dtype, data.ndim, len(data)) == ((2, 3), "int8", 2, 2)
     assert np.asarray(data, "float32").dtype == np.float32

@@ -1,4 +1,4 @@
-"""Nodes: copies with some fields changed, identity of variables, short descriptions."""
+"""Nodes: copies with changed fields, identity of variables, short descriptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODES = {
 
 
 @pytest.mark.parametrize("kind", NODES)
-def test_some_fields_change_and_the_others_stay(kind: str) -> None:
+def test_given_fields_change_and_others_stay(kind: str) -> None:
     node, changes = NODES[kind]
     change = getattr(with_fields, f"{kind}WithFields")
     ((name, value),) = changes.items()
@@ -40,14 +40,14 @@ def test_some_fields_change_and_the_others_stay(kind: str) -> None:
     assert change(node, **{name: getattr(node, name)}) is node
 
 
-def test_a_variable_takes_another_one_s_identity() -> None:
+def test_changed_variable_may_take_another_identity() -> None:
     other = relay.var("other")
     changed = with_fields.VarWithFields(x, vid=other.vid)
     assert (changed.vid, changed.name_hint) == (other.vid, "other")
     assert changed.type_annotation == x.type_annotation
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_node_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="named by a string, found 1"):
         relay.var(1)
     with pytest.raises(ArgumentError, match="numbers or arrays of them, found 'text'"):
@@ -60,7 +60,7 @@ def test_wrong_arguments_are_refused() -> None:
     assert relay.const(1, "bfloat16").data.dtype == "bfloat16"
 
 
-def test_nodes_of_what_is_no_node_are_refused() -> None:
+def test_nodes_of_objects_other_than_nodes_are_refused() -> None:
     x: Any = relay.var("x", shape=(2,))
     for make in (
         lambda: relay.Tuple([1]),
@@ -121,7 +121,7 @@ def test_descriptions_are_short():
     ],
 )
 @pytest.mark.parametrize("part", [None, 1, "x", [x], object()])
-def test_parts_are_nodes(made: Callable[[Any], Any], part: Any) -> None:
+def test_parts_must_be_expressions(made: Callable[[Any], Any], part: Any) -> None:
     with pytest.raises(ArgumentError, match="must be an expression, found"):
         made(part)
 

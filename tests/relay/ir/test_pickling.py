@@ -25,7 +25,7 @@ def deep() -> relay.Function:
     return relay.Function([x], body)
 
 
-def test_a_deep_chain_keeps_its_sharing_and_its_types() -> None:
+def test_pickled_deep_chain_keeps_sharing_and_types() -> None:
     mod = infer_module(relay.IRModule.from_expr(deep()))
     again = pickle.loads(pickle.dumps(mod))
     body = again["main"].body
@@ -44,7 +44,7 @@ def test_unpickled_module_is_structurally_equal(mod: relay.IRModule) -> None:
     ]
 
 
-def test_a_deep_copy_shares_no_node_with_the_original() -> None:
+def test_deep_copy_shares_no_node_with_the_original() -> None:
     x = relay.var("x", shape=(2,))
     function = relay.Function([x], relay.nn.relu(x) + relay.const(np.ones(2, np.float32)))
     copied = copy.deepcopy(function)
@@ -53,7 +53,7 @@ def test_a_deep_copy_shares_no_node_with_the_original() -> None:
     assert not nodes & {id(n) for n in post_order(copied) if not isinstance(n, relay.Op)}
 
 
-def test_modules_that_share_nodes_share_them_in_one_pickle() -> None:
+def test_nodes_shared_by_modules_are_pickled_once() -> None:
     weight = relay.const(np.zeros(100_000, np.float32))
     x = relay.var("x", shape=(100_000,))
     one, two = relay.Function([x], x + weight), relay.Function([x], x * weight)

@@ -1,4 +1,4 @@
-"""Recursive rules that run without a stack."""
+"""Recursive functions as generators, which need no call stack."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def total(number: int) -> RecursiveRule:
     return number + below
 
 
-def test_depth_needs_no_stack() -> None:
+def test_recursion_depth_needs_no_stack() -> None:
     assert run(total(100_000)) == 100_000 * 100_001 // 2
 
 
-def test_depth_may_be_limited() -> None:
+def test_recursion_depth_can_be_limited() -> None:
     def too_deep() -> None:
         raise ValueError("too deep")
 
@@ -27,7 +27,7 @@ def test_depth_may_be_limited() -> None:
         run(total(9), 10, too_deep)
 
 
-def test_an_exception_ends_the_run() -> None:
+def test_exception_ends_the_recursion() -> None:
     def failing() -> RecursiveRule:
         yield total(3)
         raise KeyError("inner")

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.source_map import Source, SourceMap
 
 
 @given(st.text("ab\n", max_size=20), st.data())
-def test_places_and_offsets_are_inverse(text: str, data: st.DataObject) -> None:
+def test_locations_and_offsets_are_inverse(text: str, data: st.DataObject) -> None:
     source = Source(text)
     offset = data.draw(st.integers(0, len(text)))
     line, column = source.place(offset)
@@ -23,19 +23,19 @@ def test_lines_are_counted_from_one() -> None:
     assert source.offset(1, 99) == len("first")
 
 
-def test_a_span_has_the_lines_of_its_offsets() -> None:
+def test_span_has_the_lines_of_its_offsets() -> None:
     span = Source("one\ntwo three", "a.relay").span(4, 7)
     assert (span.line, span.column, span.end_line, span.end_column) == (2, 1, 2, 4)
     assert span.source_name.name == "a.relay"
 
 
-def test_an_error_shows_its_line_with_printable_characters() -> None:
+def test_error_shows_its_line_with_printable_characters() -> None:
     error = Source("fine\nbad\x1b here", "a.relay").error("unexpected", 5)
     assert (error.line, error.column) == (2, 1)
     assert "bad\N{REPLACEMENT CHARACTER} here" in str(error)
 
 
-def test_a_map_has_sources_by_name() -> None:
+def test_source_map_has_sources_by_name() -> None:
     sources = SourceMap()
     sources.add("a", "text of a")
     copy = sources.copy()

@@ -1,4 +1,4 @@
-"""Types: names of dtypes."""
+"""Tensor types: accepted dtype names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byoc_lab.errors import AttributeValueError
         ("?", "as float32, "),
     ],
 )
-def test_an_unknown_dtype_is_refused(name: str, hint: str) -> None:
+def test_unknown_dtype_is_refused(name: str, hint: str) -> None:
     with pytest.raises(AttributeValueError, match=hint):
         relay.var("x", shape=(2,), dtype=name)
 

@@ -1,4 +1,4 @@
-"""Modules that are known as text only."""
+"""Modules that are known only as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 MOD = UnparsedModule("one\n  two", "it is of another dialect")
 
 
-def test_it_prints_as_the_text_that_it_is() -> None:
+def test_unparsed_module_prints_its_text() -> None:
     assert str(MOD).rstrip("\n") == MOD.astext().rstrip("\n") == "one\n  two"
     assert repr(MOD) == "<UnparsedModule of 2 lines: it is of another dialect>"
     for again in (copy.copy(MOD), copy.deepcopy(MOD), pickle.loads(pickle.dumps(MOD))):
@@ -24,7 +24,7 @@ def test_it_prints_as_the_text_that_it_is() -> None:
         )
 
 
-def test_all_that_a_module_has_is_refused_with_the_reason() -> None:
+def test_module_members_are_refused_with_the_reason() -> None:
     for name in vars(IRModule()):
         with pytest.raises(UnparsedModuleError, match=r"text only.*another dialect"):
             getattr(MOD, name)

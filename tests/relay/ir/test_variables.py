@@ -1,4 +1,4 @@
-"""Variables of an expression: bound, free and all of them, and their scopes."""
+"""Variables of an expression: bound, free and all, and their scopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byoc_lab.relay.ir.visit import post_order
 X, Y, Z = (relay.var(name, shape=(2,)) for name in "xyz")
 
 
-def test_free_variables_are_those_that_nothing_binds() -> None:
+def test_free_variables_have_no_binder() -> None:
     inner = relay.Let(Y, relay.exp(X), relay.add(Y, Z))
     function = relay.Function([X], inner)
     assert free_vars(function) == free_among(post_order(function)) == [Z]
@@ -28,7 +28,7 @@ def test_free_variables_are_those_that_nothing_binds() -> None:
     assert all_vars(function) == [X, Y, Z]
 
 
-def test_a_walk_gives_the_nodes_and_the_free_variables() -> None:
+def test_scope_traversal_returns_nodes_and_free_variables() -> None:
     call = relay.add(X, Y)
     scopes = walk_scopes(relay.Function([X], call))
     assert call in scopes.nodes and not scopes.nodes & {X, Y}
@@ -49,23 +49,23 @@ USED_BEFORE = relay.Tuple([X, relay.Let(X, Y, X)])
     ],
     ids=["bound twice", "used outside", "used before"],
 )
-def test_scopes_that_are_violated(expr: relay.Expr, message: str) -> None:
+def test_violated_scopes_are_refused(expr: relay.Expr, message: str) -> None:
     assert not well_formed(expr)
     with pytest.raises(WellFormedError, match=message):
         check_well_formed(expr)
 
 
-def test_scopes_that_are_kept() -> None:
+def test_valid_scopes_are_well_formed() -> None:
     assert well_formed(relay.Function([X], relay.Let(Y, X, relay.add(X, Y))))
     assert well_formed(relay.add(X, X))
 
 
-def test_a_use_in_the_value_of_the_let_is_found_and_well_formed_as_in_tvm() -> None:
+def test_use_in_the_let_s_own_value_is_found_and_well_formed_as_in_tvm() -> None:
     own = relay.Let(Y, relay.Tuple([relay.Let(Z, relay.exp(Y), Z), Y]), Y)
     assert well_formed(own)
     assert [fault.variable for fault in walk_scopes(own).in_own_value] == [Y, Y]
 
 
-def test_a_function_literal_may_call_itself() -> None:
+def test_function_literal_may_call_itself() -> None:
     itself = relay.Let(Y, relay.Function([X], relay.Call(Y, [X])), Y)
     assert not walk_scopes(itself).in_own_value

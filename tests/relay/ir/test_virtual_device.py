@@ -1,4 +1,5 @@
-"""Where variables and functions are to be: kept, printed, read; a function's is not compared."""
+"""Virtual devices of variables and functions: kept, printed, parsed; a function's is not
+compared."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def @main(%x {virtual_device=D}: Tensor[(3), float32], Primitive=1, virtual_devi
 """.replace("=D", "=VirtualDevice(device_type=1, virtual_device_id=0)")
 
 
-def test_a_device_is_read_and_written():
+def test_device_is_printed_and_parsed():
     mod = relay.parse(TEXT)
     main = mod["main"]
     assert main.params[0].virtual_device_ == main.body.var.virtual_device_ == CPU
@@ -41,13 +42,13 @@ def test_a_device_is_read_and_written():
     assert "%x {virtual_device=meta[VirtualDevice][0]}: " in mod.astext()
 
 
-def test_a_device_survives_inference_and_rewriting():
+def test_device_is_kept_by_inference_and_rewriting():
     mod = relay.transform.ToANormalForm()(relay.transform.InferType()(relay.parse(TEXT)))
     assert mod["main"].virtual_device_ == mod["main"].params[0].virtual_device_ == CPU
     assert mod["main"].with_attr("a", 1).virtual_device_ == CPU
 
 
-def test_the_device_of_a_variable_counts_and_that_of_a_function_does_not():
+def test_device_of_a_variable_is_compared_and_that_of_a_function_is_not():
     here, there = doubled(X), doubled(ON_CPU)
     assert not relay.structural_equal(here, there)
     with pytest.raises(ValueError, match=r"device VirtualDevice\(\?\) against VirtualDevice\(dev"):
@@ -59,7 +60,7 @@ def test_the_device_of_a_variable_counts_and_that_of_a_function_does_not():
     assert relay.structural_hash(here) == relay.structural_hash(placed)
 
 
-def test_an_open_device_is_none():
+def test_unset_device_is_printed_as_a_question_mark():
     text = doubled(X).astext(show_meta_data=False)
     read = relay.parse_expr(text.replace("%x:", "%x {virtual_device=VirtualDevice(?)}:"))
     relay.assert_structural_equal(read, doubled(X))
@@ -74,12 +75,12 @@ def test_an_open_device_is_none():
         ("virtual_device", "an attribute, key=value"),
     ],
 )
-def test_anything_else_behind_a_variable_is_refused(wrong, message):
+def test_other_text_in_braces_after_a_variable_is_refused(wrong, message):
     with pytest.raises(ParseError, match=message):
         relay.parse_expr(f"fn (%x {{{wrong}}}) {{ %x }}")
 
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-def test_a_device_in_metadata_that_was_left_out_is_open():
+def test_device_in_omitted_metadata_is_unset():
     (x,) = relay.parse_expr("fn (%x {virtual_device=meta[VirtualDevice][0]}) { %x }").params
     assert x.virtual_device_ == X.virtual_device_

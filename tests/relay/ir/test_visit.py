@@ -1,4 +1,4 @@
-"""Walks and rewrites of graphs without recursion."""
+"""Traversals and rewrites of graphs without recursion."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from byoc_lab.relay.ir.visit import (
 X, Y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
 
 
-def test_operands_come_first_and_each_node_once() -> None:
+def test_post_order_yields_operands_first_and_each_node_once() -> None:
     shared = relay.nn.relu(X)
     root = relay.add(shared, shared)
     assert list(post_order(root)) == [root.op, shared.op, X, shared, root]
 
 
-def test_nothing_below_a_node_that_is_not_entered() -> None:
+def test_post_order_skips_nodes_below_one_that_is_not_entered() -> None:
     root = relay.exp(relay.nn.relu(X))
     found = list(post_order(root, enter=lambda n: n is root))
     assert found == [root.op, root.args[0], root]
 
 
-def test_known_nodes_are_left_out_with_all_below_them() -> None:
+def test_known_nodes_are_skipped_with_their_operands() -> None:
     inner = relay.nn.relu(X)
     root = relay.exp(inner)
     assert list(post_order_new(root, {inner: None}, None)) == [root.op, root]
 
 
-def test_a_rebuild_without_changes_is_the_same_object() -> None:
+def test_rebuild_without_changes_returns_the_same_object() -> None:
     root = relay.add(relay.nn.relu(X), Y)
     assert rebuild(root, lambda pre, post: post) is root
 
 
-def test_a_rebuild_keeps_sharing() -> None:
+def test_rebuild_keeps_sharing() -> None:
     shared = relay.nn.relu(X)
     changed = rebuild(relay.add(shared, shared), lambda pre, post: Y if pre is X else post)
     assert changed.args[0] is changed.args[1]
@@ -53,7 +53,7 @@ def test_only_free_occurrences_are_replaced() -> None:
     assert isinstance(replaced.body.args[1], relay.Constant)
 
 
-def test_an_applied_function_is_its_body() -> None:
+def test_applied_function_is_its_body() -> None:
     call = relay.Call(relay.Function([X], relay.exp(X)), [Y])
     assert relay.structural_equal(applied(call), relay.exp(Y))
 
@@ -64,7 +64,7 @@ def test_users_are_listed_once_per_edge() -> None:
     assert not users(root).get(root)
 
 
-def test_a_graph_contains_its_nodes() -> None:
+def test_contains_finds_nodes_of_a_graph() -> None:
     root = relay.exp(X)
     assert contains(root, [X]) and contains(root, [root])
     assert not contains(root, [Y])

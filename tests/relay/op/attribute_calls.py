@@ -1,7 +1,7 @@
 """Calls with many values of their attributes, for `test_golden_facts.py`: see `calls.py`.
 
-Every attribute of an operator that has several takes each of its kinds of values here at least
-once, and tensors have unknown lengths where lengths are computed.
+For an operator with several attributes, every attribute takes each kind of its values at least
+once. Tensors have unknown dimensions if dimensions are computed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import product
 
 
 def grid(form: str, **values: tuple[object, ...]) -> list[str]:
-    """`form` with every combination of values in its places: `grid("f({a})", a=(1, 2))`."""
+    """`form` with every combination of values in its braces: `grid("f({a})", a=(1, 2))`."""
     combinations = product(*values.values())
     return [form.format(**dict(zip(values, v, strict=True))) for v in combinations]
 
@@ -203,7 +203,7 @@ ATTRIBUTE_CALLS = [
             "0",
         ),
     ),
-    # Shapes and places
+    # Shapes and indices
     *grid(
         "R.strided_slice(V((5, 6, A)), {w})",
         w=(

@@ -1,7 +1,7 @@
-"""Calls, valid and invalid, as Python text that TVM evaluates too: `test_golden_facts.py`.
+"""Calls, valid and invalid, as Python text that TVM also evaluates: for `test_golden_facts.py`.
 
-`V(shape, dtype)` is a variable, `C(value)` a constant, `A` an unknown length. What TVM 0.16 prints
-for each with its types, or that it refuses it, is in golden/operators.json.
+`V(shape, dtype)` is a variable, `C(value)` a constant, `A` an unknown dimension.
+golden/operators.json has TVM 0.16's printed text for each call with types, or null for a refusal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Combinations of attributes: values for each attribute of an operator, and all their products.
 
-`test_relax.py` runs those that the type relation accepts.
+`test_relax.py` runs the combinations that the type relation accepts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.relay.op.samples.sample import Sample, Shape
 class Grid:
     """`build(*vars, **attrs)` for every combination of `attrs`.
 
-    shapes: of the arguments, or a function of the attributes that gives them. least: how many
-    combinations must be accepted, so that a grid of nonsense fails. refused: what is said of
-    combinations that Relax cannot do; empty: there are none.
+    shapes: of the arguments, or a function from attributes to shapes. least: the minimum number of
+    accepted combinations, so that an invalid grid fails. refused: the message for combinations that
+    Relax does not support; empty: there are none.
     """
 
     op: str
@@ -41,7 +41,7 @@ class Grid:
         return f"{self.op}{'-' if self.note else ''}{self.note}"
 
     def accepted(self) -> dict[str, Sample]:
-        """The combinations that the type relation accepts, by names for Relax functions."""
+        """The accepted combinations, by names for Relax functions."""
         found = {}
         for n, values in enumerate(product(*self.attrs.values())):
             attrs = dict(zip(self.attrs, values, strict=True))
@@ -62,13 +62,13 @@ class Grid:
 
 
 def laid(shape: Shape, layout: str, plain: str) -> Shape:
-    """A shape given as `plain`, in another layout."""
+    """A shape given as `plain`, converted to another layout."""
     return tuple(shape[plain.index(axis)] for axis in layout)
 
 
 def conv2d(data_layout: str, kernel_layout: str, groups: int, **more: Any) -> list[Shape]:
     weight = (4, 4 // groups, 3, 2)
-    if kernel_layout == "HWOI" and groups == 4:  # there O counts inputs: see `depthwise_swap`
+    if kernel_layout == "HWOI" and groups == 4:  # O counts inputs there: see `depthwise_swap`
         weight = (4, 1, 3, 2)
     return [laid((1, 4, 6, 7), data_layout, "NCHW"), laid(weight, kernel_layout, "OIHW")]
 

@@ -1,4 +1,4 @@
-"""The sample calls with each argument in turn untyped: relations infer argument types too."""
+"""The sample calls with each argument in turn untyped: type relations infer argument types, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.relay.op.samples import SAMPLES
 
 X1, X2, X3 = (f"Tensor[(1, 4, {', '.join('8' * rank)}), float32]" for rank in (1, 2, 3))
 W1, W2, W3 = (f"Tensor[(6, 4, {', '.join('3' * rank)}), float32]" for rank in (1, 2, 3))
-# Calls whose attributes say what the weight is.
+# Calls whose attributes determine the weight's type.
 WEIGHTS = [
     ("nn.conv1d(%x0, %x1, channels=6, kernel_size=[3])", X1, W1),
     ("nn.conv2d(%x0, %x1, channels=6, kernel_size=[3, 3])", X2, W2),
@@ -40,7 +40,7 @@ WEIGHTS = [
 
 
 def holes() -> dict[str, str]:
-    """Modules by "sample label, parameter"; the first sample of each operator that has several."""
+    """Modules by "sample label, parameter"; for several samples of an operator, only the first."""
     found: dict[str, str] = {}
     seen: set[str] = set()
     for sample in SAMPLES:
@@ -57,10 +57,10 @@ def holes() -> dict[str, str]:
 
 
 def _without(name: str, text: str, count: int) -> dict[str, str]:
-    """The module without the type of each of its parameters, one at a time."""
+    """Modules that lack the type of one parameter each."""
     found = {}
     for n in range(count):
-        # The type of a parameter goes up to the next one, or to the end of the list.
+        # The type of a parameter ends before the next parameter, or at the end of the list.
         after = rf"(?=, %x{n + 1}:|\) (->|\{{))"
         found[f"{name}, {n}"], changed = re.subn(rf"(%x{n}): .*?{after}", r"\1", text, count=1)
         assert changed == 1

@@ -22,7 +22,7 @@ VISION_OF_THE_FORK = (
     "unpooling",
 )
 
-# Names, or how they begin -> why.
+# Names, or their prefixes -> reason.
 LEFT_OUT: dict[str, str] = {
     "annotation.bitpack_": "marks of the VTA accelerator's graph packing",
     "annotation.cast_hint": "a mark of the old automatic quantization, relay.quantize",
@@ -62,7 +62,7 @@ LEFT_OUT: dict[str, str] = {
     "where_softmax": FORK,
 }
 
-# Functions that are not here, or that the fork has with other parameters -> why.
+# Functions that byoc_lab lacks, or that have other parameters in the fork -> reason.
 FUNCTIONS: dict[str, str] = {
     "copy_shape_func": "a shape function, which TVM's virtual machine asks for",
     "segment_prod": FORK,
@@ -89,10 +89,10 @@ FUNCTIONS: dict[str, str] = {
     **{f"vision.{name}": FORK for name in VISION_OF_THE_FORK},
 }
 
-# Calls that TVM types and cannot compute: here they are refused at once.
+# Calls that TVM types but cannot compute: byoc_lab refuses them.
 STRICTER = {"nn.dense(V((2, 4)), V((3, 5)))"}
 
-# Calls that are typed otherwise -> why.
+# Calls with other types than in TVM -> reason.
 SWAPPED = "TVM 0.16 takes the height of the kernel for its width, and its width for its height"
 OTHERWISE: dict[str, str] = {
     "R.nn.conv2d_transpose(V((2, 4, 5, 6)), V((4, 3, 3, 2)), groups=2, channels=6)": "TVM 0.16 "
@@ -108,7 +108,7 @@ OTHERWISE: dict[str, str] = {
     },
 }
 
-# Arguments without a type that are solved here, and that TVM gives up on ("sample, argument").
+# Arguments without a type that byoc_lab infers and TVM does not ("sample, argument").
 SOLVED = {  # grouped convolutions: TVM compares the weight's channels with those of all groups
     "nn.conv2d(%x0, %x1, groups=2, channels=6, kernel_size=[3, 3]), 1",
     "nn.conv2d(%x0, %x1, groups=4, channels=4, kernel_size=[3, 3]), 1",

@@ -14,13 +14,14 @@ from byoc_lab.run.reference import evaluate
 
 
 def run(call: Any, *data: np.ndarray) -> np.ndarray:
-    """`call(*variables)` on `data`."""
+    """The result of `call(*variables)` on `data`."""
     params = [relay.var(f"x{n}", shape=d.shape, dtype=d.dtype.name) for n, d in enumerate(data)]
     return evaluate(Function(params, call(*params)), list(data)).value
 
 
 def run_onnx(op: str, *data: np.ndarray | None, results: int = 1, **attributes: Any) -> np.ndarray:
-    """The first of the `results` of an ONNX operator under ONNX Runtime; None: no such input."""
+    """The first result of an ONNX operator in ONNX Runtime; None in place of an input: it is
+    omitted."""
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     helper = onnx.helper

@@ -1,4 +1,4 @@
-"""Every sample call is read by TVM 0.16, typed as here, and computes the same there."""
+"""Every sample call: TVM 0.16 reads it, infers the same types, and computes the same results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.relay.op.samples.sample import Sample
 
 pytestmark = pytest.mark.oracle
 
-# Where the two do not agree, and why.
+# Samples for which the two differ, with reasons.
 DIFFERENT = {"nn.conv1d-grouped": "TVM 0.16 refuses a typed weight of a grouped conv1d"}
-# Without metadata TVM writes a device out, in words that its own parser does not read.
+# Without metadata TVM prints a device in a form that its own parser rejects.
 PRINTED_OTHERWISE = {"on_device", "device_copy"}
 
 
@@ -36,7 +36,7 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.fixture(scope="module")
 def typed_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What TVM prints for the samples that it is given as Python text."""
+    """TVM's printed text of the samples given as Python text."""
     sourced = [s for s in SAMPLES if s.source]
     calls = [(s.source, s.data()) for s in sourced]
     texts = once(tmp_path_factory, "typed-samples", lambda _: tvm_typed(calls))
@@ -45,7 +45,7 @@ def typed_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
-def test_tvm_reads_and_types_the_call_alike(
+def test_tvm_reads_the_call_and_infers_the_same_types(
     sample: Sample, oracle: Oracle, typed_sources: dict[str, str]
 ) -> None:
     if sample.label in DIFFERENT:
@@ -64,7 +64,7 @@ def test_tvm_reads_and_types_the_call_alike(
         assert results[-1].bare.strip() == typed.astext(show_meta_data=False).strip()
 
 
-# Calls that TVM 0.16 does not run on a CPU, and how what it says begins.
+# Calls that TVM 0.16 does not run on a CPU, and the beginning of its message.
 NOT_RUN = {
     "nn.dropout": "nn.dropout doesn't have an FTVMStrategy",
     "nn.dense-rank3": "too many values to unpack",
@@ -80,7 +80,7 @@ NOT_RUN = {
     "nn.conv2d-blocks-in-blocks": "TVM crashed",
     "nn.lrn-even": "InternalError: Check failed: size % 2 == 1",
     "nn.deformable_conv2d-groups": "deformable_conv2d_nchw does not support groups > 1",
-    # It takes the result for int32 inside, and says at run time that it is not.
+    # TVM assumes an int32 result, and reports at run time that the dtype differs.
     **{
         f"nn.avg_pool{n}d-{dtype}": "TVMError: Assert fail: T.tvm_struct_get(pool_avg"
         for n in (1, 2)
@@ -89,7 +89,7 @@ NOT_RUN = {
 }
 BY_LAYOUT = "computed in data_layout, whatever its type says"
 UNSET = "rows after the count are what memory held"
-# What TVM's compiled code gives otherwise.
+# Results for which TVM's compiled code differs.
 COMPUTED_OTHERWISE = {
     "nn.conv2d-out_layout": BY_LAYOUT,
     "nn.conv3d-multiplied": "it reads beyond the weight",
@@ -118,7 +118,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
-def test_tvm_computes_the_same(sample: Sample, values: dict[str, Any]) -> None:
+def test_tvm_computes_the_same_result(sample: Sample, values: dict[str, Any]) -> None:
     found = values[sample.label]
     if sample.label in NOT_RUN:
         assert isinstance(found, str) and found.startswith(NOT_RUN[sample.label])
@@ -134,6 +134,6 @@ def test_tvm_computes_the_same(sample: Sample, values: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_the_maximum_of_no_elements_is_finite_in_tvm() -> None:
+def test_maximum_of_no_elements_is_finite_in_tvm() -> None:
     (found,) = tvm_values([("relay.max(x0, axis=0)", [np.zeros((0, 2), "float32")])])
     assert (found[0] == np.finfo("float32").min).all()

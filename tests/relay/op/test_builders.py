@@ -1,4 +1,4 @@
-"""The functions that scripts call: results, help, and messages for wrong arguments."""
+"""The builders that scripts call: results, help, and messages for wrong arguments."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from byoc_lab.relay.op.framework.namespace import namespace
 x = relay.var("x", shape=(1, 4, 8, 8))
 
 
-def test_dropout_gives_its_first_result() -> None:
+def test_dropout_returns_its_first_result() -> None:
     call = nn.dropout(x, rate=0.3)
     assert isinstance(call, relay.TupleGetItem) and call.index == 0
     assert call.tuple_value.is_op("nn.dropout") and call.tuple_value.attrs.rate == 0.3
 
 
-def test_several_results_come_as_a_wrapper() -> None:
+def test_several_results_are_returned_as_a_tuple_wrapper() -> None:
     parts = relay.split(x, (1, 3), axis=1)
     assert parts.size == 3 and parts[0].tuple_value is parts[2].tuple_value
     vectors = [relay.var(n) for n in ("gamma", "beta", "mean", "variance")]
     assert nn.batch_norm(x, *vectors).size == 3
 
 
-def test_variance_makes_the_mean_it_needs() -> None:
+def test_variance_computes_its_mean() -> None:
     call = relay.variance(x, axis=(2, 3))
     assert call.args[1].is_op("mean")
     assert call.args[1].attrs.keepdims and call.args[1].attrs.axis == (2, 3)
@@ -34,7 +34,7 @@ def test_variance_makes_the_mean_it_needs() -> None:
     assert relay.variance(x, 1, with_mean=mean).args[1] is mean
 
 
-def test_wrong_arguments_are_named() -> None:
+def test_wrong_builder_arguments_are_named() -> None:
     with pytest.raises(AttributeValueError, match="'strides' must be integers, found 'two'"):
         nn.conv2d(x, x, strides="two")
     with pytest.raises(TypeError, match="stride"):
@@ -61,8 +61,8 @@ def test_pattern_tables_are_registered_by_compiler() -> None:
     assert get_pattern_table("nobody") is None
 
 
-def test_a_list_of_results_is_joined_by_its_projections():
-    """As in TVM; qnn.concatenate takes the tuple behind it, as it does there."""
+def test_concatenate_of_a_list_of_results_takes_its_projections():
+    """As in TVM; qnn.concatenate takes the underlying tuple, as there."""
     pieces = relay.split(relay.var("x", shape=(4, 2)), 2)
     for joined in (relay.concatenate(pieces, 0), relay.stack(pieces, 0)):
         (parts,) = joined.args

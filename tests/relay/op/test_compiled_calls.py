@@ -1,4 +1,4 @@
-"""Calls with every kind of attribute: what is compiled gives the numbers of the reference."""
+"""Calls with every kind of attribute: compiled results equal those of the reference."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from byoc_lab.relay.typing.infer import infer_module
 from tests.parity.facts.operators import names
 from tests.relay.op.calls import ALL_CALLS
 
-LENGTH = 5  # in the place of an unknown length
+LENGTH = 5  # in place of an unknown dimension
 CHUNKS = 8
 
 
 def module_of(text: str, dtype: str = "float32") -> IRModule | None:
-    """The module of a call, None if it is one that TVM refuses.
+    """The module of a call, None if TVM refuses the call.
 
-    dtype: that of the variables for which the call gives no dtype.
+    dtype: for variables without a dtype in the call.
     """
     known = names(relay, np)
 
@@ -40,7 +40,7 @@ def module_of(text: str, dtype: str = "float32") -> IRModule | None:
 
 
 def drawn(mod: IRModule) -> list[np.ndarray]:
-    """Inputs: 0 and 1 where they may be indices or lengths."""
+    """Inputs: 0 and 1 for arguments that may be indices or sizes."""
     rng = np.random.RandomState(0)
     inputs = []
     for parameter in mod["main"].params:
@@ -53,7 +53,7 @@ def drawn(mod: IRModule) -> list[np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_compiled_calls_give_the_numbers_of_the_reference(chunk: int) -> None:
+def test_compiled_calls_give_the_results_of_the_reference(chunk: int) -> None:
     compared = 0
     for text in ALL_CALLS[chunk::CHUNKS]:
         mod = module_of(text)
@@ -63,7 +63,7 @@ def test_compiled_calls_give_the_numbers_of_the_reference(chunk: int) -> None:
         try:
             wanted = byoc_lab.evaluate(mod, inputs).outputs
             found = byoc_lab.build(mod).run(inputs)
-        except ByocLabError:  # these inputs do not fit, or TVM cannot compile it
+        except ByocLabError:  # these inputs do not fit, or TVM cannot compile the call
             continue
         compared += 1
         _assert_same(text, found, wanted)
@@ -80,7 +80,7 @@ def _assert_same(text: str, found: Any, wanted: Any, tolerance: float = 2e-3) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "uint8"])
-def test_calls_in_other_dtypes_are_the_reference_or_a_refusal_before_code_is_made(
+def test_calls_in_other_dtypes_equal_the_reference_or_are_refused_before_compilation(
     dtype: str,
 ) -> None:
     first = {text.split("(")[0].removeprefix("R."): text for text in reversed(ALL_CALLS)}
@@ -92,7 +92,7 @@ def test_calls_in_other_dtypes_are_the_reference_or_a_refusal_before_code_is_mad
         inputs = drawn(mod)
         try:
             wanted = byoc_lab.evaluate(mod, inputs).outputs
-        except ByocLabError:  # the operator has no values in this dtype
+        except ByocLabError:  # the operator does not support this dtype
             continue
         try:
             found = byoc_lab.build(mod).run(inputs)
@@ -114,9 +114,7 @@ def test_calls_in_other_dtypes_are_the_reference_or_a_refusal_before_code_is_mad
         ("R.vision.all_class_non_max_suppression(V((2, 9, 4)), V((2, 3, 9)))", "float64"),
     ],
 )
-def test_a_dtype_without_right_code_is_refused_with_the_operator_and_the_dtype(
-    text: str, dtype: str
-) -> None:
+def test_dtype_without_right_code_is_refused_with_operator_and_dtype(text: str, dtype: str) -> None:
     operator = text.split("(")[0].removeprefix("R.")
     with pytest.raises(BuildError, match=f"^{operator}: TVM compiles it for .*, found {dtype}"):
         byoc_lab.build(module_of(text, dtype))
@@ -138,7 +136,7 @@ def test_clipped_integers_are_not_rounded_to_floats() -> None:
         np.testing.assert_array_equal(result, data)
 
 
-def test_a_fixed_point_factor_of_one_changes_nothing() -> None:
+def test_fixed_point_factor_of_one_changes_nothing() -> None:
     x = relay.var("x", shape=(4,), dtype="int32")
     data = np.array([-(2**31), -1, 0, 2**31 - 1], "int32")
     for (result,) in _both(relay.fixed_point_multiply(x, 2**30, 1), x, data):

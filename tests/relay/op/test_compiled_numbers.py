@@ -1,4 +1,4 @@
-"""What is compiled rounds and sums as the NumPy reference does, and as TVM 0.16 does."""
+"""Compiled code rounds and sums as the NumPy reference does, and as TVM 0.16 does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byoc_lab.transform import FakeQuantizationToInteger, InferType
 from tests.parity.facts.values import tvm_values
 
 HALVES = np.array([0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0], "float32")
-LIMITED = HALVES[:-1]  # what int8 can hold
+LIMITED = HALVES[:-1]  # in the range of int8
 ONE, ZERO = relay.const(1.0), relay.const(0)
 
 
@@ -26,14 +26,14 @@ def _quantized(x: Any) -> Any:
 
 
 def _moved(x: Any) -> Any:
-    """Halves of whole numbers, rounded to whole numbers again."""
+    """Numbers with a fraction of one half, rounded to integers."""
     halved = relay.qnn.op.quantize(x, relay.const(0.5), ZERO)
     half, one = relay.const(0.5), ONE
     return relay.qnn.op.requantize(halved, half, ZERO, one, ZERO, rounding="TONEAREST")
 
 
 def _faked(x: Any) -> Any:
-    """Fake-quantized: dequantize, an operator, quantize."""
+    """Fake quantization: dequantize, an operator, quantize."""
     real = relay.qnn.op.dequantize(relay.qnn.op.quantize(x, relay.const(0.5), ZERO), ONE, ZERO)
     return relay.qnn.op.quantize(relay.nn.relu(real), relay.const(2.0), ZERO)
 
@@ -77,7 +77,7 @@ def test_halves_are_rounded_away_from_zero(name: str) -> None:
     np.testing.assert_array_equal(_compiled(IRModule.from_expr(function), data), wanted)
 
 
-def test_round_is_what_c_calls_round() -> None:
+def test_round_equals_c_s_round() -> None:
     wanted = np.array([1, 2, 3, 4, -1, -2, -3, 0, 8388609], "float32")
     found = _compiled(IRModule.from_expr(_function(relay.round, HALVES)), HALVES)
     np.testing.assert_array_equal(found, wanted)
@@ -99,7 +99,7 @@ SUMMED: dict[str, Callable[[Any], Any]] = {
     "mean-axis": lambda x: relay.mean(x, axis=1),
     "variance-axis": lambda x: relay.variance(x, axis=0, unbiased=True),
 }
-# Sums that float16 cannot hold on the way, whose mean and variance it can.
+# Their sums overflow float16, while mean and variance are in range.
 LARGE = np.random.default_rng(0).uniform(0, 100, (128, 128)).astype("float16")
 EVEN = np.full((128, 128), 0.5, "float16")
 
@@ -121,7 +121,7 @@ def test_means_of_float16_are_computed_in_float32(name: str, data: np.ndarray) -
     ids=lambda f: f.__name__,
 )
 def test_nan_differs_from_every_number(compared: Callable[..., Any]) -> None:
-    """Also where the answer is used at once, and its opposite."""
+    """Also if the comparison is used at once, or negated."""
     data = np.array([np.nan, 1, -0.0, np.inf], "float32")
 
     def chosen(x: Any) -> Any:
@@ -138,7 +138,7 @@ def test_nan_differs_from_every_number(compared: Callable[..., Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.oracle
-def test_tvm_computes_the_same() -> None:
+def test_tvm_computes_the_same_result() -> None:
     kept = {name: ROUNDED[name] for name in ROUNDED if name != "fake-quantized"}
     calls = {name: (_function(build, data), data) for name, (build, data) in kept.items()}
     calls |= {name: (_function(build, LARGE), LARGE) for name, build in SUMMED.items()}

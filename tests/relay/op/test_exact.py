@@ -1,4 +1,4 @@
-"""`arithmetic` of definitions against results: rounded ones differ, errors stay in bounds."""
+"""`arithmetic` of definitions compared with results: rounded results differ, errors are bounded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rounds(sample: Sample) -> tuple[Any, bool] | None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_exact_is_what_the_operator_is(name: str) -> None:
+def test_operator_rounds_exactly_if_its_definition_says_so(name: str) -> None:
     d: OpDef = Op.get(name).definition
     tried = [found for s in SAMPLES if s.op == name and (found := rounds(s)) is not None]
     for attrs, rounded in tried:
@@ -56,7 +56,7 @@ def test_exact_is_what_the_operator_is(name: str) -> None:
     )
 
 
-def test_a_wrong_statement_is_found() -> None:
+def test_wrong_definition_is_detected() -> None:
     wrong = define_op(
         "test.third",
         "data",
@@ -68,7 +68,7 @@ def test_a_wrong_statement_is_found() -> None:
     assert found == (None, True) and wrong.arithmetic_of(None).exact
 
 
-def test_a_scatter_that_adds_rounds() -> None:
+def test_scatter_that_adds_rounds() -> None:
     for name, attribute in (("scatter_elements", "reduction"), ("scatter_nd", "mode")):
         d: OpDef = Op.get(name).definition
         assert d.attrs is not None

@@ -1,4 +1,4 @@
-"""Every operator has on its definition what is known of it."""
+"""Static information on operators is in their definitions: precision, kinks and branches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def definitions() -> list[OpDef]:
     return [Op.get(name).definition for name in names if isinstance(Op.get(name).definition, OpDef)]
 
 
-def test_the_lists_of_tvm_are_those_of_the_definitions() -> None:
+def test_mixed_precision_lists_of_tvm_equal_the_definitions() -> None:
     listed = {
         category: getattr(mixed_precision, f"DEFAULT_{category.name}_LIST")
         for category in MixedPrecision
@@ -44,7 +44,8 @@ def test_the_lists_of_tvm_are_those_of_the_definitions() -> None:
 
 
 def kinks(d: OpDef) -> int:
-    """At how many numbers, away from poles and undefined values, a curve jumps or bends."""
+    """The number of points, except poles and undefined values, at which a curve jumps or has a
+    kink."""
     assert d.reference is not None
     x = np.arange(-3, 3, STEP) + STEP / 2
     others = [np.full_like(x, 0.5)] * (len(d.inputs) - 1)
@@ -64,7 +65,7 @@ def sample_attributes(d: OpDef) -> Any:
 
 
 def of_floats() -> Iterator[OpDef]:
-    """The operators of one or two tensors of floats that compute each element on its own."""
+    """The element-wise operators on one or two float tensors."""
     for d in definitions():
         elementwise = d.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
         integral = d.name.startswith(("bitwise", "qnn.", "left_shift", "right_shift"))
@@ -76,19 +77,19 @@ def lacks_branches(d: OpDef) -> bool:
     return d.branches is None and "branches" not in d.lacks and 0 < kinks(d) <= FEW
 
 
-def test_an_operator_with_a_kink_says_its_branches() -> None:
+def test_operator_with_a_kink_defines_its_branches() -> None:
     checked = []
     for d in of_floats():
         try:
             lacking = lacks_branches(d)
-        except (TypeError, ValueError, IndexError):  # of other shapes or kinds than vectors
+        except (TypeError, ValueError, IndexError):  # for other shapes or kinds than vectors
             continue
         checked.append(d.name)
         assert not lacking, f"{d.name}: give its definition `branches`"
     assert {"nn.relu", "clip", "abs", "maximum", "less", "exp", "add"} <= set(checked)
 
 
-def test_an_operator_without_its_branches_is_found() -> None:
+def test_operator_without_its_branches_is_detected() -> None:
     relu6 = define_op(
         "test.relu6",
         "data",
@@ -100,7 +101,7 @@ def test_an_operator_without_its_branches_is_found() -> None:
 
 
 @pytest.mark.parametrize("d", [d for d in of_floats() if d.branches], ids=lambda d: d.name)
-def test_one_element_does_not_take_all_branches(d: OpDef) -> None:
+def test_single_element_does_not_take_all_branches(d: OpDef) -> None:
     assert d.branches is not None and d.reference is not None
     attrs = sample_attributes(d)
     for number in (-9.0, 0.5, 9.0):

@@ -1,4 +1,4 @@
-"""Operators, functions and calls against what TVM 0.16 says of them (golden/operators.json)."""
+"""Operators, functions and calls compared with TVM 0.16 (golden/operators.json)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ BEYOND_TVM = {f.name for ty in ATTRS_TYPES.values() for f in ty.fields if f.beyo
 
 
 def as_tvm(function: Callable[..., Any], name: str) -> str:
-    """The signature of a function, without annotations and, at the end, without the parameters of
-    `name` that only byoc_lab has."""
+    """The signature of a function, without annotations and without final parameters of `name`
+    that only byoc_lab has."""
     parameters = list(inspect.signature(function).parameters.values())
     while name in EXTENDED and parameters[-1].name in BEYOND_TVM:
         parameters.pop()
@@ -43,7 +43,7 @@ def as_tvm(function: Callable[..., Any], name: str) -> str:
 
 
 def reason(name: str, reasons: dict[str, str] = LEFT_OUT) -> str | None:
-    """Why an operator or function of TVM is not here, by its name or the beginning of it."""
+    """The reason why byoc_lab lacks an operator or function of TVM, by its name or a prefix."""
     if name in reasons:
         return reasons[name]
     beginnings = (start for start in reasons if start.endswith((".", "_")))
@@ -51,14 +51,15 @@ def reason(name: str, reasons: dict[str, str] = LEFT_OUT) -> str | None:
 
 
 @pytest.mark.parametrize("name", FACTS["operators"])
-def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
+def test_operator_equals_tvm_s_or_is_left_out_for_a_reason(name: str) -> None:
     if name not in Op.list_op_names():
         assert reason(name), f"{name} is neither defined nor in left_out.py"
         return
     assert not reason(name), f"{name} is defined: take it out of left_out.py"
     wanted, op = FACTS["operators"][name], Op.get(name)
     assert op.attrs_type_key == wanted["attrs"]
-    # TVM has no pattern for some norms, which its FuseOps therefore refuses; they are opaque here.
+    # TVM has no pattern for some norms, so its FuseOps refuses them; byoc_lab treats them as
+    # opaque.
     opaque = int(OpPattern.OPAQUE)
     pattern = wanted["TOpPattern"]
     assert op.get_attr("TOpPattern") == (opaque if pattern is None else pattern)
@@ -70,21 +71,21 @@ def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
     assert rewritten == wanted.get("fake_quantized")
 
 
-def test_dnnl_regions_are_worth_a_call_for_the_same_operators_as_in_tvm() -> None:
-    """And for quantized ones, which TVM forgets."""
+def test_operators_worth_a_dnnl_region_equal_those_of_tvm() -> None:
+    """And quantized ones, which TVM lacks."""
     ours = {name for name, operator in OPERATORS_OF_DNNL.items() if operator.compute_intensive}
     theirs = {name for name, facts in FACTS["operators"].items() if facts.get("compute_intensive")}
     assert ours == theirs | set(PRODUCTS)
 
 
 @pytest.mark.parametrize("name", OPERATORS_OF_DNNL)
-def test_an_offered_operator_that_gains_from_narrow_numbers_is_worth_a_call(name: str) -> None:
+def test_offered_operator_that_gains_from_narrow_numbers_is_worth_a_region(name: str) -> None:
     operator, category = OPERATORS_OF_DNNL[name], Op.get(name).definition.mixed_precision
     if operator.offered and category is MixedPrecision.ALWAYS:
         assert operator.compute_intensive
 
 
-def test_there_is_no_operator_that_tvm_does_not_have() -> None:
+def test_every_operator_exists_in_tvm() -> None:
     ours = {name for name in Op.list_op_names() if not name.startswith("test.")}
     assert ours <= FACTS["operators"].keys()
 
@@ -121,7 +122,7 @@ def test_call_is_typed_and_printed_as_by_tvm(call: str) -> None:
 
 
 @pytest.mark.parametrize("name", FACTS["holes"])
-def test_argument_without_a_type_gets_the_one_of_tvm(name: str) -> None:
+def test_argument_without_a_type_gets_the_type_of_tvm(name: str) -> None:
     text = HOLES[name]
     wanted = FACTS["holes"][name]
     try:
@@ -135,5 +136,5 @@ def test_argument_without_a_type_gets_the_one_of_tvm(name: str) -> None:
         assert found == wanted
 
 
-def test_every_hole_has_a_fact() -> None:
+def test_every_untyped_argument_has_an_entry() -> None:
     assert HOLES.keys() == FACTS["holes"].keys()

@@ -1,4 +1,4 @@
-"""Every operator's translation to Relax computes what its NumPy reference computes."""
+"""Every operator's translation to Relax computes the results of its NumPy reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def translated(functions: dict[str, Function]) -> Any:
-    """A Relax module with these functions: dataflow of operators only."""
+    """A Relax module with these functions, which contain only dataflow blocks of operators."""
     from tvm import relax
 
     block = relax.BlockBuilder()
@@ -54,7 +54,7 @@ def translated(functions: dict[str, Function]) -> Any:
 
 
 def run_relax(samples: dict[str, Sample]) -> dict[str, list[np.ndarray]]:
-    """What each sample computes, all of them compiled at once."""
+    """The results of all samples, compiled at once."""
     import tvm
     from tvm import relax
 
@@ -88,9 +88,8 @@ def test_relax_agrees_with_the_reference(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda g: g.label)
-def test_every_accepted_combination_of_attributes_agrees(grid: Grid) -> None:
-    """What the type relation accepts is computed alike, or refused (`to_relax` makes a BuildError
-    of what Relax says)."""
+def test_every_accepted_combination_of_attributes_agrees_or_is_refused(grid: Grid) -> None:
+    """`to_relax` raises BuildError for errors of Relax."""
     pytest.importorskip("tvm")
     accepted = grid.accepted()
     assert len(accepted) >= grid.least
@@ -111,7 +110,7 @@ PARTLY = ("nn.adaptive_max_pool1d", "nn.adaptive_max_pool3d")
 
 
 def alone_in_relax(sample: Sample) -> str:
-    """The operator that the translation of a sample is read back as; "" if it is not one."""
+    """The operator that reading a sample's translation gives; "" if it gives several."""
     try:
         mod, _ = from_relax(translated({"main": sample.function()}))
     except ByocLabError:
@@ -121,7 +120,7 @@ def alone_in_relax(sample: Sample) -> str:
     return calls[0].op_name if calls == [body] else ""
 
 
-def test_an_operator_that_is_another_one_in_relax_names_it() -> None:
+def test_operator_with_another_relax_operator_names_it() -> None:
     found: dict[str, set[str]] = {}
     for sample in SAMPLES:
         if not sample.op.startswith("dyn.") and sample.op not in PARTLY:  # dyn: DynamicToStatic
@@ -129,6 +128,6 @@ def test_an_operator_that_is_another_one_in_relax_names_it() -> None:
     others = {op: names for op, names in found.items() if len(names) == 1 and not names <= {op, ""}}
     assert len(others) > 10
     for op, names in others.items():
-        if not all(map(relax_name, names)):  # no pattern of it is translated
+        if not all(map(relax_name, names)):  # none of its patterns is translated
             continue
         assert names <= set(Op.get(op).definition.in_relax), op

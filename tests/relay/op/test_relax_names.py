@@ -15,7 +15,7 @@ from tests.relay.op.test_facts import definitions, sample_attributes
 
 
 class Recorder:
-    """Stands for `tvm.relax.op`, and for its operators: remembers which were called."""
+    """Stands in for `tvm.relax.op` and its operators, and records the called ones."""
 
     def __init__(self, calls: list[str], name: str = ""):
         self._calls, self._name = calls, name
@@ -28,8 +28,8 @@ class Recorder:
 
 
 def relax_names(d: OpDef) -> list[str]:
-    """The Relax operators that a translation calls; none if it needs the types of its operands or
-    attributes without a sample."""
+    """The Relax operators that a translation calls; none if it needs operand types or attributes
+    without a sample."""
     calls: list[str] = []
     assert d.relax is not None
     try:
@@ -40,7 +40,7 @@ def relax_names(d: OpDef) -> list[str]:
 
 
 def unread(d: OpDef) -> str | None:
-    """The Relax operator that alone is the translation of `d` and that nothing reads."""
+    """The Relax operator that is the whole translation of `d` and that has no reader."""
     if d.relax is None or "from_relax" in d.lacks:
         return None
     names = relax_names(d)
@@ -48,12 +48,12 @@ def unread(d: OpDef) -> str | None:
 
 
 @pytest.mark.parametrize("d", definitions(), ids=lambda d: d.name)
-def test_an_operator_that_is_one_of_relax_is_read_back(d: OpDef) -> None:
+def test_operator_that_is_a_relax_operator_is_read_back(d: OpDef) -> None:
     name = unread(d)
     assert name is None, f"{d.name}: give its definition `from_relax` for relax.{name}"
 
 
-def test_an_operator_that_is_not_read_back_is_found() -> None:
+def test_operator_without_a_reader_is_detected() -> None:
     lonely = define_op("test.lonely", "data", identity, relax=lambda R, attrs, x: R.nn.selu(x))
     assert unread(lonely.definition) == "nn.selu"
     read = define_op(
@@ -66,14 +66,14 @@ def test_an_operator_that_is_not_read_back_is_found() -> None:
     assert unread(read.definition) is None
 
 
-def test_most_operators_of_elements_are_seen() -> None:
+def test_most_elementwise_operators_are_tested() -> None:
     translated = [d for d in definitions() if d.relax is not None]
     seen = sum(relax_names(d) == [d.name] and bool(d.from_relax) for d in translated)
     assert seen > 50
 
 
-def test_each_name_is_read_in_one_way() -> None:
-    """Operators that are one operator of Relax share the function that reads it."""
+def test_each_relax_name_has_one_reader() -> None:
+    """Operators that are one Relax operator share the function that reads it."""
     readers: dict[str, object] = {}
     for d in definitions():
         for name, read in d.from_relax.items():

@@ -1,4 +1,4 @@
-"""What must hold of every operator, on every sample call."""
+"""Properties of every operator, checked on every sample call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_operator_has_a_sample() -> None:
 
 
 def missing_parts(definition: OpDef) -> list[str]:
-    """What a definition has neither nor gives a reason for."""
+    """The parts that a definition lacks without giving a reason."""
     missing = [] if definition.doc else ["doc"]
     fields = definition.attrs.fields if definition.attrs else ()
     missing += [f"doc of {f.name}" for f in fields if not f.doc]
@@ -43,11 +43,11 @@ def missing_parts(definition: OpDef) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [n for n in Op.list_op_names() if not n.startswith("test.")])
-def test_definition_has_every_part_or_says_why_not(name: str) -> None:
+def test_definition_has_every_part_or_a_reason(name: str) -> None:
     assert missing_parts(Op.get(name).definition) == []
 
 
-def test_missing_parts_are_found() -> None:
+def test_missing_parts_are_detected() -> None:
     schema = SimpleNamespace(fields=(Attr("axis", int),))
     bare = OpDef("test.bare", ("x",), lambda attrs, x: (x, x), None, attrs=schema)
     assert missing_parts(bare) == ["doc", "doc of axis", "reference", "relax", "flops"]
@@ -57,7 +57,7 @@ def test_missing_parts_are_found() -> None:
 
 @each_sample
 def test_value_has_the_inferred_type(sample: Sample) -> None:
-    """The relation and the reference agree on shape and dtype."""
+    """Type relation and reference agree on shape and dtype."""
     result = evaluate(sample.function(), sample.data()).value
 
     def check(value: object, ty: object) -> None:
@@ -76,7 +76,7 @@ def test_value_has_the_inferred_type(sample: Sample) -> None:
 
 
 @each_sample
-def test_text_of_the_call_is_read_back(sample: Sample) -> None:
+def test_text_of_the_call_is_parsed_to_an_equal_call(sample: Sample) -> None:
     mod = infer_module(IRModule.from_expr(sample.function()))
     assert relay.structural_equal(relay.parse(mod.astext()), mod)
 

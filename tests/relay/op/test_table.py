@@ -1,4 +1,4 @@
-"""docs/operators.md is up to date with the definitions."""
+"""docs/operators.md is generated from the definitions and up to date."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_operator_has_a_row_and_every_attribute_a_place(tool: ModuleType) 
             assert f"`{field.name}" in rows[name] and field.doc
 
 
-def test_check_fails_on_a_file_that_is_not(
+def test_check_fails_for_an_outdated_file(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool, "TARGET", tmp_path / "operators.md")
@@ -48,6 +48,6 @@ def test_check_fails_on_a_file_that_is_not(
     assert tool.main(["--check"]) == 0
 
 
-def test_operator_of_no_family_is_named(tool: ModuleType) -> None:
+def test_operator_of_an_unknown_family_is_named(tool: ModuleType) -> None:
     with pytest.raises(KeyError, match=r"sound\.echo: add a title for prefix 'sound'"):
         tool._family("sound.echo")

@@ -1,9 +1,9 @@
-"""Type relations: messages of calls that are refused, and types that differ from TVM's.
+"""Type relations: messages for refused calls, and types that differ from TVM's.
 
 `test_golden_facts.py` compares the types of other calls with TVM's. TVM 0.16 accepts some of the
-calls here: windows larger than the data (a dimension of -1), a padding that cuts everything off, a
-dense weight of the wrong depth, groups that do not divide, negative padding, an unknown pad mode or
-method, a topk of more values than there are.
+calls refused here: windows larger than the data (a dimension of -1), padding that removes all data,
+a dense weight of the wrong depth, groups that do not divide, negative padding, an unknown pad mode
+or method, a topk of more values than there are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ f32, i32 = "float32", "int32"
 
 
 def infer(build: Callable[..., Any], *types: Any) -> tuple[list[str], str]:
-    """(types of the parameters, type of the result). A type: None, a shape, or (shape, dtype)."""
+    """(types of the parameters, type of the result).
+
+    A type: None, a shape, or (shape, dtype).
+    """
     params = [relay.var(f"x{n}", _type(t)) for n, t in enumerate(types)]
     body = build(*params)
     func = Function(params, body.tuple_value if hasattr(body, "tuple_value") else body)
@@ -47,8 +50,8 @@ def conv(**attrs: Any) -> Callable[..., Any]:
     return lambda x, w: nn.conv2d(x, w, **attrs)
 
 
-def test_grouped_weight_is_solved_too() -> None:
-    """TVM 0.16 wants the weight typed here; the attributes say all that is needed."""
+def test_untyped_grouped_weight_is_inferred() -> None:
+    """TVM 0.16 requires a typed weight here, but the attributes determine it."""
     depthwise = conv(channels=16, groups=8, kernel_size=3)
     assert infer(depthwise, (1, 8, 8, 8), None)[0][1] == tensor(16, 1, 3, 3)
     swapped = conv(channels=6, groups=3, kernel_size=3, data_layout="NHWC", kernel_layout="HWOI")
@@ -56,8 +59,8 @@ def test_grouped_weight_is_solved_too() -> None:
     assert (params[1], result) == (tensor(3, 3, 3, 2), tensor(1, 6, 6, 6))
 
 
-def test_grouped_transposed_convolution_without_channels() -> None:
-    """TVM 0.16 forgets the groups here and says 3 channels; it computes 6."""
+def test_grouped_transposed_convolution_without_channels_is_inferred() -> None:
+    """TVM 0.16 ignores the groups here and infers 3 channels, but computes 6."""
     assert infer(lambda x, w: nn.conv2d_transpose(x, w, groups=2), (1, 4, 8, 8), (4, 3, 3, 3))[
         1
     ] == tensor(1, 6, 10, 10)
@@ -71,7 +74,7 @@ def reshape(*newshape: int) -> Callable[..., Any]:
     return lambda x: relay.reshape(x, newshape)
 
 
-REFUSED = [  # build, arguments, what the message must say
+REFUSED = [  # build, arguments, required part of the message
     (
         conv(groups=4, channels=8, kernel_size=3),
         [(1, 4, 8, 8), (4, 3, 3, 3)],
@@ -217,7 +220,7 @@ REFUSED = [  # build, arguments, what the message must say
 
 
 @pytest.mark.parametrize(("build", "given", "message"), REFUSED, ids=range(len(REFUSED)))
-def test_refusal_says_what_is_wrong(build, given, message) -> None:
+def test_refusal_states_the_fault(build, given, message) -> None:
     with pytest.raises(TypeInferenceError, match=f"(?s){message}"):
         infer(build, *given)
 
@@ -230,13 +233,13 @@ def test_attributes_of_another_operator_are_refused() -> None:
         infer_module(IRModule.from_expr(wrong))
 
 
-def test_attributes_out_of_range_are_an_error_of_types() -> None:
+def test_attributes_out_of_range_raise_type_inference_error() -> None:
     x = relay.var("x", shape=(1, 2, 3, 4))
     with pytest.raises(TypeInferenceError, match=r"nn\.upsampling: an attribute is out of range"):
         infer_module(IRModule.from_expr(nn.upsampling(x, scale_h=float("inf"))))
 
 
-def test_a_dtype_has_the_name_of_one() -> None:
+def test_unknown_dtype_attribute_is_refused() -> None:
     x = relay.var("x", shape=(2,))
     for good in ("float32", "int4", "bfloat16", "uint8x4", "bool"):
         assert relay.cast(x, good).attrs.dtype == good
@@ -245,7 +248,7 @@ def test_a_dtype_has_the_name_of_one() -> None:
             relay.cast(x, bad)
 
 
-def test_a_slice_that_says_nothing_of_an_axis_takes_it_to_its_end() -> None:
+def test_slice_without_bounds_for_an_axis_extends_to_its_end() -> None:
     def sliced(*args: Any, **more: Any) -> tuple:
         x = relay.var("x", shape=(3, 4, 3))
         call = relay.strided_slice(x, *args, **more)
@@ -259,13 +262,13 @@ def test_a_slice_that_says_nothing_of_an_axis_takes_it_to_its_end() -> None:
         sliced([1, 1], [4, 4, 3], axes=[0, 1])
 
 
-def test_bounds_of_arange_are_expressions() -> None:
+def test_bounds_of_arange_must_be_expressions() -> None:
     attrs = relay.op.get("arange").definition.attrs
     with pytest.raises(AttributeValueError, match="'start' must be scalar_expr, found 1"):
         attrs.make(start=1, stop=2, step=1, dtype="int32")
 
 
-def test_arange_of_unknown_bounds_is_of_unknown_length() -> None:
+def test_arange_with_unknown_bounds_has_unknown_size() -> None:
     stop = relay.var("stop", shape=(), dtype="int32")
     call = relay.arange(relay.const(0), stop, relay.const(1), "int32")
     typed = relay.transform.InferType()(relay.IRModule.from_expr(relay.Function([stop], call)))

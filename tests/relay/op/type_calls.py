@@ -1,5 +1,5 @@
-"""Calls for `test_golden_facts.py` whose result, or type of an argument, depends on a rule of its
-own: see `calls.py`."""
+"""Calls for `test_golden_facts.py` whose types follow separate rules of an operator: see
+`calls.py`."""
 
 from __future__ import annotations
 

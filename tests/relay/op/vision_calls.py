@@ -1,4 +1,4 @@
-"""Calls of the detection operators, packed bits and random numbers, as `calls.py` describes."""
+"""Calls of detection operators, packed bits and random numbers, in the form of `calls.py`."""
 
 from __future__ import annotations
 

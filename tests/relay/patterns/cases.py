@@ -1,7 +1,7 @@
-"""What the pattern language means, case by case: a graph, a pattern, and why the two are here.
+"""The semantics of the pattern language by cases: a graph, a pattern, and the tested property.
 
-Imports neither TVM nor byoc_lab: a side gives its own `relay` and dataflow pattern module `dp`.
-What TVM 0.16 makes of each case is in `expected/`, written by `expected_files.py`.
+The file imports neither TVM nor byoc_lab: a side passes its own `relay` and dataflow pattern module
+`dp`. TVM 0.16's results are in `expected/`, written by `expected_files.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARAMS = f"%x: {T}, %y: {T}, %z: {T}, %b: bool"
 class Case:
     """`pattern(dp, relay)` on the body of a function of %x, %y, %z and %b.
 
-    attrs, check: what `partition` gets besides. partitioned: whether it is called at all.
+    attrs, check: other arguments of `partition`. partitioned: whether it is called at all.
     """
 
     why: str
@@ -35,11 +35,12 @@ class Case:
 
 
 def outcome(case: Case, relay: Any, dp: Any, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """Which calls, tuples, ... the pattern matches, in post order, and the partitioned module."""
+    """The calls, tuples, ... that the pattern matches, in post order, and the partitioned
+    module."""
     mod = relay.transform.InferType()(parse(case.text))
     pattern = case.pattern(dp, relay)
     matched: list[str] = []
-    tvm_op = type(relay.op.get("add"))  # has no type to ask for
+    tvm_op = type(relay.op.get("add"))  # an operator without a type
 
     def visit(node: Any) -> None:
         if not isinstance(node, (relay.Var, tvm_op)) and pattern.match(node):
@@ -73,20 +74,20 @@ CONVS = (
 
 
 def elementwise(dp: Any, arity: int) -> Any:
-    """A call of any operator that TVM says works element by element."""
+    """A call of any operator with TVM's element-wise pattern."""
     op = dp.wildcard().has_attr({"TOpPattern": 0})
     return op(*(dp.wildcard() for _ in range(arity)))
 
 
 def fuzzy(dp: Any) -> Any:
-    """A relu; everything between it and the addition is element by element."""
+    """A relu; all operators between it and the addition are element-wise."""
     return dp.is_op("add")(dp.wildcard(), dp.wildcard()).dominates(
         dp.is_op("nn.relu")(dp.wildcard()), elementwise(dp, 1)
     )
 
 
 def ends_in_relu(dp: Any) -> Any:
-    """abs(abs(... nn.relu(x))): a pattern that mentions itself."""
+    """abs(abs(... nn.relu(x))): a recursive pattern."""
     chain = dp.wildcard()
     chain.redirect_to(dp.is_op("abs")(chain) | dp.is_op("nn.relu")(dp.wildcard()))
     return chain

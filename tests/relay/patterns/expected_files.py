@@ -1,4 +1,4 @@
-"""The files of `expected/`: what TVM 0.16 makes of each case. Written by running this module:
+"""Writes the files of `expected/`: TVM 0.16's result for each case.
 
 python -m tests.relay.patterns.expected_files
 """
@@ -18,7 +18,10 @@ FOLDER = HERE / "expected"
 
 
 def ask_tvm() -> dict[str, dict[str, Any]]:
-    """By case: `matched`, and the `text` of the partitioned module. Needs the oracle's Python."""
+    """By case: `matched`, and the `text` of the partitioned module.
+
+    Needs the oracle's Python.
+    """
     command = [str(python_path()), str(HERE / "tvm_outcomes.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Every case of `cases.py`: byoc_lab matches and partitions what TVM 0.16 does."""
+"""Every case of `cases.py`: byoc_lab matches and partitions as TVM 0.16 does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_pattern_case_agrees_with_the_golden_file(name: str) -> None:
     _agrees(name, read(name))
 
 
-def test_every_file_has_its_case() -> None:
+def test_every_golden_file_has_its_case() -> None:
     assert {path.stem for path in FOLDER.glob("*.relay")} == set(CASES)
 
 
@@ -38,7 +38,7 @@ def test_pattern_case_agrees_with_tvm(name: str, tvm_outcomes: dict[str, dict[st
     _agrees(name, tvm_outcomes[name])
 
 
-def test_the_result_of_a_partition_in_full() -> None:
+def test_partition_result_has_the_expected_text() -> None:
     mod = relay.parse(CASES["constant_embedded"].text)
     pattern = CASES["constant_embedded"].pattern(relay.dataflow_pattern, relay)
     moved = pattern.partition(mod["main"], {"Composite": "lib.double"})

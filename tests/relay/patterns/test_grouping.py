@@ -1,4 +1,4 @@
-"""Finding matches in a whole graph: which nodes are tried, and what is rewritten."""
+"""Matches in a whole graph: the tried nodes, and the rewritten ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_only_calls_of_the_root_operator_are_tried(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("leaf", [is_var(), is_var("x"), wildcard(), is_constant()], ids=str)
 def test_single_leaf_pattern_rewrites_no_variable_and_no_call(leaf) -> None:
-    """As in TVM: a leaf by itself rewrites no variable and no call; a constant belongs to it."""
+    """As in TVM: a single leaf rewrites no variable and no call, but rewrites a constant."""
     x = relay.var("x", shape=(2,))
     body = relay.add(relay.abs(x), relay.const(1.0))
     function = relay.Function([x], body)

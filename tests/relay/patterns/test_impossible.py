@@ -10,7 +10,7 @@ def add(*operands: DFPattern) -> DFPattern:
     return is_op("add")(*operands)
 
 
-def test_one_alternative_is_enough() -> None:
+def test_one_possible_alternative_is_enough() -> None:
     wrong = add(wildcard())
     right = add(wildcard(), wildcard())
     assert "asks for 1 operands of add, which has 2" in why_impossible(wrong)

@@ -10,8 +10,10 @@ from byoc_lab.relay.patterns.indexed_graph import DominatorTree
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.data())
-def test_common_ancestors(choices: list[int], data: st.DataObject) -> None:
-    """The jumps find the ancestor that walking up one by one finds."""
+def test_common_ancestors_equal_those_of_a_step_by_step_search(
+    choices: list[int], data: st.DataObject
+) -> None:
+    """The tree finds them by jumps."""
     tree = DominatorTree()
     nodes: list = [relay.var(f"n{k}") for k in range(len(choices))]
     parent: dict = {}

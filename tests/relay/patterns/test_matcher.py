@@ -26,14 +26,14 @@ from tests.relay.patterns.chains import RELU, X, chain
     has_dtype("float32"),
     wildcard().has_type(relay.TensorType((2, 3), "float32")),
 ])  # fmt: skip
-def test_types_are_inferred_on_the_fly(pattern: relay.dataflow_pattern.DFPattern) -> None:
+def test_types_are_inferred_on_demand(pattern: relay.dataflow_pattern.DFPattern) -> None:
     untyped = relay.abs(X)
     assert not untyped.is_typed
     assert match(pattern, untyped)
     assert not match(pattern, relay.op.get("abs"))  # an operator has no type
 
 
-def test_a_pattern_may_be_redirected_to_itself() -> None:
+def test_pattern_may_be_redirected_to_itself() -> None:
     recursive = wildcard()
     recursive.redirect_to(is_op("abs")(recursive) | RELU(wildcard()))
     assert recursive.match(chain(50))
@@ -42,7 +42,7 @@ def test_a_pattern_may_be_redirected_to_itself() -> None:
     assert moved.op.attrs["PartitionedFromPattern"] == "nn.relu_abs_abs_abs_"
 
 
-def test_endless_recursion_is_a_typed_error() -> None:
+def test_endless_recursion_raises_pass_error() -> None:
     recursive = wildcard()
     recursive.redirect_to(is_op("abs")(recursive) | RELU(wildcard()))
     with pytest.raises(PassError, match="redirect"):
@@ -53,7 +53,7 @@ def test_endless_recursion_is_a_typed_error() -> None:
         endless.match(X)
 
 
-def test_the_path_of_a_dominator_may_be_long() -> None:
+def test_dominator_path_may_be_long() -> None:
     n = 5_000
     fuzzy = is_op("exp")(wildcard()).dominates(RELU(wildcard()), is_op("abs")(wildcard()))
     root = relay.exp(chain(n))

@@ -29,24 +29,24 @@ def test_unknown_operator_gets_the_nearest_name() -> None:
         is_op("nn.relo")
 
 
-def test_patterns_compare_by_identity() -> None:
+def test_patterns_are_compared_by_identity() -> None:
     assert wildcard() != wildcard()
     assert is_tuple([wildcard(), wildcard()])[1].index == 1
     assert len(is_tuple([wildcard(), wildcard()])) == 2
 
 
-def test_prefix_forms_stand_for_a_wildcard() -> None:
+def test_prefix_functions_apply_to_a_wildcard() -> None:
     assert has_attr({"axis": 1}).match(relay.nn.softmax(X, axis=1))
     assert not has_attr({"axis": 1}).match(relay.nn.softmax(X, axis=0))
     assert not has_attr({"axis": 1}).match(X)
 
 
-def test_index_minus_one_is_any_projection() -> None:
+def test_index_minus_one_matches_any_projection() -> None:
     pair = relay.Tuple([X, X])
     assert is_tuple_get_item(wildcard(), -1).match(relay.TupleGetItem(pair, 1))
 
 
-def test_the_path_defaults_to_anything() -> None:
+def test_dominator_path_is_a_wildcard_by_default() -> None:
     pattern = is_op("exp")(wildcard()).dominates(RELU(wildcard()))
     assert pattern.match(relay.exp(chain(2, ("abs", "tanh"))))
     assert dominates(RELU(wildcard()), wildcard(), is_op("exp")(wildcard())).match(
@@ -71,21 +71,21 @@ def test_root_operators_of_a_pattern_are_found(
     assert root_operators(pattern) == (None if operators is None else frozenset(operators))
 
 
-def test_root_of_a_redirected_wildcard() -> None:
+def test_root_operators_of_a_redirected_wildcard_are_found() -> None:
     recursive = wildcard()
     recursive.redirect_to(AltPattern(is_op("abs")(recursive), RELU(is_var())))
     assert root_operators(recursive) == {"abs", "nn.relu"}
 
 
-def test_pattern_that_does_not_say_what_it_fits_cannot_be_made() -> None:
+def test_pattern_class_without_its_method_cannot_be_created() -> None:
     class Unfinished(DFPattern):
-        """Defines nothing."""
+        """Lacks the required method."""
 
     with pytest.raises(TypeError, match="fits"):
         Unfinished()  # type: ignore[abstract]
 
 
-def test_patterns_of_other_languages_match_as_they_say() -> None:
+def test_negated_and_combined_patterns_match_as_defined() -> None:
     relu, sum_ = relay.nn.relu(X), relay.add(X, X)
     a_relu = RELU(wildcard())
     assert NotPattern(a_relu).match(sum_) and not NotPattern(a_relu).match(relu)

@@ -1,4 +1,4 @@
-"""`rewrite`: callbacks, what they are given, and when they stop."""
+"""`rewrite`: arguments of callbacks, and the number of rounds."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def abses(n: int) -> relay.Expr:
     return value
 
 
-def test_until_nothing_changes() -> None:
+def test_rewrite_repeats_until_nothing_changes() -> None:
     assert structural_equal(AbsOfAbs().rewrite(abses(5)), abses(1), map_free_vars=True)
 
 
 def test_rewrite_once_stops_after_the_first_round_that_changed_something() -> None:
-    # Five: two pairs in the first round, so three are left.
+    # Five: two pairs in the first round, so three remain.
     result = rewrite(AbsOfAbs(rewrite_once=True), abses(5))
     assert structural_equal(result, abses(3), map_free_vars=True)
 
 
-def test_pre_is_as_it_was_and_post_has_rewritten_parts() -> None:
+def test_pre_is_the_original_and_post_has_rewritten_operands() -> None:
     callback = AbsOfAbs(rewrite_once=True)
     root = abses(4)
     callback.rewrite(root)
@@ -54,13 +54,13 @@ def test_pre_is_as_it_was_and_post_has_rewritten_parts() -> None:
     assert callback.pattern in node_map
 
 
-def test_require_type_makes_pre_typed() -> None:
+def test_require_type_infers_the_type_of_pre() -> None:
     callback = AbsOfAbs(require_type=True)
     callback.rewrite(abses(2))
     assert all(pre.is_typed for pre, _, _ in callback.seen)
 
 
-def test_post_means_no_change() -> None:
+def test_callback_that_returns_post_changes_nothing() -> None:
     class Leave(AbsOfAbs):
         def callback(self, pre, post, node_map):
             return post
@@ -69,7 +69,7 @@ def test_post_means_no_change() -> None:
     assert Leave().rewrite(root) is root
 
 
-def test_several_callbacks_in_order() -> None:
+def test_several_callbacks_run_in_order() -> None:
     class ExpToAbs(DFPatternCallback):
         def __init__(self) -> None:
             super().__init__()
@@ -103,6 +103,6 @@ def test_match_with_an_inner_value_used_outside_is_not_rewritten() -> None:
     assert AbsOfAbs().rewrite(root) is root
 
 
-def test_a_callback_needs_its_replacement() -> None:
+def test_callback_class_needs_a_callback_method() -> None:
     with pytest.raises(TypeError, match="abstract class Mine"):
         type("Mine", (DFPatternCallback,), {})()

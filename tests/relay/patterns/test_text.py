@@ -1,4 +1,4 @@
-"""Patterns as text: what is shared has a number, whatever is used twice or in itself."""
+"""Patterns as text: a sub-pattern that is used twice or inside itself gets a number."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_every_pattern_has_a_text(pattern: DFPattern, text: str) -> None:
     assert repr(pattern) == str(pattern) == text
 
 
-def test_options_are_a_line_each() -> None:
-    """Written out, every option would double the text."""
+def test_optional_parts_are_printed_on_separate_lines() -> None:
+    """Written in full, every option would double the text."""
     biased = CONV.optional(lambda value: is_op("nn.bias_add")(value, wildcard()))
     assert repr(biased.optional(is_op("nn.relu"))).split("\n") == [
         "%0 = nn.conv2d(*, *);",
@@ -73,14 +73,14 @@ def test_options_are_a_line_each() -> None:
     assert len(repr(biased).split("\n")) == 1_002
 
 
-def test_a_pattern_may_be_a_part_of_itself() -> None:
+def test_pattern_may_be_part_of_itself() -> None:
     again = wildcard()
     chain = is_op("abs")(again | is_var())
     again.redirect_to(chain)
     assert repr(chain) == repr(again) == "%0 = abs((%0 | var));\n%0"
 
 
-def test_a_pattern_of_ones_own() -> None:
+def test_user_defined_pattern_has_a_text() -> None:
     class Twice(DFPattern):
         def children(self) -> list[DFPattern]:
             return [CONV]
@@ -94,7 +94,7 @@ def test_a_pattern_of_ones_own() -> None:
     assert not Twice().match(relay.nn.conv2d(x, w))
 
 
-def test_the_table_of_dnnl_can_be_read() -> None:
+def test_table_of_dnnl_is_readable() -> None:
     texts = {name: repr(pattern) for name, pattern, *_ in patterns.pattern_table()}
     assert texts["dnnl.conv2d_bias_sum_relu"].split("\n") == [
         "%0 = nn.conv2d(*, *);",

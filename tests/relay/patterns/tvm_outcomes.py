@@ -1,5 +1,7 @@
-"""What a real TVM 0.16 makes of the cases: JSON to stdout. `expected_files.py` runs it under the
-Python that has it; imports nothing of byoc_lab."""
+"""Prints the results of a real TVM 0.16 for the cases, as JSON.
+
+`expected_files.py` runs it under TVM's Python; it imports nothing of byoc_lab.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +31,6 @@ def outcomes() -> dict:
 
 if __name__ == "__main__":
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever TVM prints is not an answer
+    os.dup2(2, 1)  # other output of TVM is not a result
     channel.write(json.dumps({"version": tvm.__version__, "outcomes": outcomes()}))
     channel.close()

@@ -1,11 +1,11 @@
-"""`run_opt_pass`: a pass on an expression."""
+"""`run_opt_pass` runs a pass on an expression."""
 
 from __future__ import annotations
 
 from byoc_lab import relay
 
 
-def test_a_pass_runs_on_an_expression() -> None:
+def test_run_opt_pass_runs_on_an_expression() -> None:
     x = relay.var("x", shape=(2, 3))
     typed = relay.testing.run_infer_type(relay.abs(x))
     assert str(typed.checked_type) == "Tensor[(2, 3), float32]"

@@ -1,4 +1,4 @@
-"""Initial parameters: the numbers of TVM, seeds, and initializers."""
+"""Initial parameters: TVM's values, seeds, and initializers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def digest_of_parameters(params: dict) -> str:
     return digest.hexdigest()
 
 
-# Digests of names and bytes of the parameters that TVM 0.16 makes, in their order.
+# Digests of names and bytes of TVM 0.16's parameters, in order.
 PARAMETERS = [
     ({}, "b7bce70c1ab0f7da16b2964e9c77d63b4e4bf445825cf4c8c7d74626e3ce4cf0"),
     (NHWC, "74b741be3f6fefd45fb9378e1ec2fed89638873a046ceaa14a737cb2df6d5ac0"),
@@ -29,7 +29,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("arguments", "tvm"), PARAMETERS, ids=["NCHW", "NHWC"])
-def test_parameters_are_those_of_tvm_bit_for_bit(arguments, tvm) -> None:
+def test_parameters_equal_tvm_s_bit_for_bit(arguments, tvm) -> None:
     _, params = mobilenet.get_workload(**arguments)
     assert len(params) == 137
     assert digest_of_parameters(params) == tvm
@@ -40,9 +40,9 @@ def small_net() -> relay.Function:
     return relay.Function(relay.analysis.free_vars(body), body)
 
 
-def test_workload_depends_on_its_seed_alone() -> None:
+def test_workload_depends_only_on_its_seed() -> None:
     _, first = create_workload(small_net(), seed=3)
-    np.random.random(5)  # the global generator has no say, and is left alone
+    np.random.random(5)  # the global generator is neither used nor changed
     state = np.random.get_state()[1].copy()
     _, again = create_workload(small_net(), seed=3)
     assert (np.random.get_state()[1] == state).all()
@@ -71,7 +71,7 @@ def test_constant_weights_sum_to_one() -> None:
     np.testing.assert_allclose(params["fc_weight"].numpy().sum(), 1, rtol=1e-6)
 
 
-def test_initializers_refuse_what_they_do_not_know() -> None:
+def test_initializers_refuse_unknown_names_and_shapes() -> None:
     with pytest.raises(ValueError, match=r"'alpha'.*must end in weight"):
         Xavier()("alpha", np.zeros(3))
     with pytest.raises(ValueError, match="2 dimensions or more, a_weight has 1"):

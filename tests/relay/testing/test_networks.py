@@ -1,4 +1,4 @@
-"""The networks of `relay.testing`: text and parameters as in TVM, and variants."""
+"""The networks of `relay.testing`: text and parameters equal TVM's; variants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_mobilenet_prints_as_in_tvm() -> None:
 
 
 def test_mobilenet_nhwc_prints_as_in_tvm() -> None:
-    """The digest is that of the text that TVM 0.16 prints for the same arguments."""
+    """The digest is that of TVM 0.16's text for the same arguments."""
     mod, _ = mobilenet.get_workload(**NHWC)
     tvm = "2a7e8fc46d0047a3ef666174538b3ee4a1618f7cb05cc21ce0dad4d224cafc19"
     assert digest_of_text(mod) == tvm
@@ -47,8 +47,8 @@ def test_mobilenet_nhwc_prints_as_in_tvm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("label", network_digests.NETWORKS)
-def test_network_prints_and_weighs_as_in_tvm(label: str) -> None:
-    """Digests of the text that TVM 0.16 prints, and of the parameters that it draws."""
+def test_network_has_the_text_and_parameters_of_tvm(label: str) -> None:
+    """Compares digests of TVM 0.16's text and parameters."""
     golden = json.loads(golden_path(network_digests.FILE).read_text(encoding="utf-8"))
     assert network_digests.digests(compat.relay, label) == golden[label]
 
@@ -71,7 +71,7 @@ UNKNOWN_VARIANTS = [
 @pytest.mark.parametrize(
     ("make", "message"), UNKNOWN_VARIANTS, ids=[v[1] for v in UNKNOWN_VARIANTS]
 )
-def test_variant_that_does_not_exist_is_refused(make, message) -> None:
+def test_unknown_variant_is_refused(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -94,14 +94,14 @@ def test_lenet_has_the_sizes_of_the_paper() -> None:
         "fc2_weight": (84, 120),
         "fc3_weight": (10, 84),
     }
-    # As in the paper, but that its second convolution leaves out 900 weights of the 2416.
+    # As in the paper, except that its second convolution omits 900 of the 2416 weights.
     assert sum(value.numpy().size for value in params.values()) == 156 + 2416 + 48120 + 10164 + 850
     image = np.random.default_rng(0).uniform(-1, 1, (2, 1, 28, 28)).astype("float32")
     scores = evaluate(mod, {"data": image, **{n: v.numpy() for n, v in params.items()}}).value
     np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-5)
 
 
-def test_shallow_and_narrow_variants() -> None:
+def test_shallow_and_narrow_variants_are_smaller() -> None:
     deep = mobilenet.mobile_net(data_shape=(1, 3, 32, 32))
     shallow = mobilenet.mobile_net(data_shape=(1, 3, 32, 32), is_shallow=True, alpha=0.25)
     assert len(deep.params) - len(shallow.params) == 5 * 10

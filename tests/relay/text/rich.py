@@ -1,4 +1,4 @@
-"""Random modules of everything that a text can hold, for tests of the reader and the printer."""
+"""Random modules with every feature of the text format, for tests of the parser and the printer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 FLOATS = ["float16", "float32", "float64", "bfloat16"]
 
 KEYWORDS = ["let", "fn", "def", "if", "else", "type", "match", "extern", "free_var", "ref"]
-# Names that make no difference to the text around them, and those that do.
+# Names without an effect on the text around them, and names with one.
 NAMES = ["x", "x", "x1", "x_1", "_", "", "0", "1a", "input.1", "conv1.weight", "a/b", "m/k.w:0"]
 NAMES += ["a::b", "a-b", "é", "数", "True", "meta", "nn.relu", "add", "int32", "Tensor"]
 NAMES += [*KEYWORDS, "ref_read", "ref_write"]
@@ -35,7 +35,7 @@ STRINGS += ["meta[relay.Constant][0]", "}", "#[metadata]", "数", "\x7f", '\\"']
 names = st.sampled_from(NAMES)
 any_names = names | st.sampled_from(ODD_NAMES) | st.text(max_size=5)
 strings = st.sampled_from(STRINGS) | st.text(
-    # TVM keeps strings as UTF-8 that ends at a NUL
+    # TVM stores strings as UTF-8 that ends at a NUL
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
     max_size=8,
 )
@@ -50,7 +50,7 @@ short_floats = st.builds(
 
 @st.composite
 def scalars(draw: st.DrawFn, short: bool = False) -> relay.Constant:
-    """A scalar of any dtype; of any value, or of 6 digits as TVM prints them."""
+    """A scalar of any dtype, with any value, or with 6 digits as TVM prints them."""
     dtype = draw(st.sampled_from(["bool", *INTEGERS, *FLOATS]))
     if dtype == "bool":
         return relay.Constant(np.array(draw(st.booleans())))
@@ -73,9 +73,9 @@ any_attribute_floats = st.floats(-3e38, 3e38) | infinities | st.just(np.nan)
 
 @dataclass(frozen=True)
 class Leaves:
-    """What modules are made of where the text matters.
+    """Generates the leaves of modules that affect the text.
 
-    keys: names of function attributes. captures: whether closures use values of the outside.
+    keys: names of function attributes. captures: whether closures use outside values.
     """
 
     names: st.SearchStrategy[str] = any_names
@@ -86,7 +86,7 @@ class Leaves:
     captures: bool = True
 
     def attributes(self) -> st.SearchStrategy[dict[str, Any]]:
-        """Attributes of functions, lists and dictionaries among them."""
+        """Attributes of functions, including lists and dictionaries."""
         plain = st.booleans() | numbers | strings | self.attribute_floats
         lists = st.lists(plain, max_size=3).map(tuple)
         values = plain | lists | st.dictionaries(strings, plain | lists, max_size=2)
@@ -94,16 +94,16 @@ class Leaves:
 
 
 ANY = Leaves()
-# TVM reads no NaN among attributes, and no attributes of functions whose name has a dot, is `_`, or
-# is made of other characters than letters and digits.
+# TVM's parser accepts neither NaN in attributes nor function attributes whose name has a dot, is
+# `_`, or has characters other than letters and digits.
 READ_BY_TVM = replace(
     ANY,
     floats=st.floats(allow_nan=False),
     attribute_floats=st.floats(-3e38, 3e38) | infinities,
     keys=("Compiler", "global_symbol", "k_1", "_k"),
 )
-# TVM prints 6 digits, names that end in the middle, and a value that a closure captures where its
-# other users cannot see it.
+# TVM prints 6 digits, truncated names, and a captured value at a place where its other users
+# cannot see it.
 PRINTED_BY_TVM = replace(
     READ_BY_TVM,
     names=names,
@@ -115,7 +115,8 @@ PRINTED_BY_TVM = replace(
 
 
 def option(mod: IRModule) -> tuple[Any, ...]:
-    """Type, its constructors: `type Option[A] { Some(A), None }`, put into the module."""
+    """Adds `type Option[A] { Some(A), None }` to the module; returns the type and its
+    constructors."""
     header, a = relay.GlobalTypeVar("Option"), relay.TypeVar("A")
     some, none = relay.Constructor("Some", [a], header), relay.Constructor("None_", [], header)
     mod[header] = relay.TypeData(header, [a], [some, none])

@@ -1,4 +1,4 @@
-"""Text that is not Relay: a ParseError that points at the place, and comes soon."""
+"""Invalid Relay text raises a ParseError with the location, within a time limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def error_of(text: str) -> ParseError:
 # Messages and positions --------------------------------------------------------------------------
 
 FAULTS = [
-    # text, line, column, what the message must hold
+    # text, line, column, required part of the message
     ("", 1, 1, ["expected an expression", "the end of the text"]),
     ("   \n\n", 3, 1, ["the end of the text"]),
     (X + "%0 = abs(%x)\nexp(%0)", 3, 1, ["expected ';' after the value of %0", "found 'exp'"]),
@@ -80,7 +80,7 @@ FAULTS = [
     ("300i8", 1, 1, ["300 does not fit int8"]),
     ("3.5e38f", 1, 1, ["3.5e+38 does not fit float32"]),
     ("1e10f16", 1, 1, ["does not fit float16"]),
-    ("65505f16", 1, 1, ["does not fit float16"]),  # though it rounds to 65504
+    ("65505f16", 1, 1, ["does not fit float16"]),  # although it is rounded to 65504
     ("-65505f16", 1, 1, ["does not fit float16"]),
     ("3.4028235e38f", 1, 1, ["does not fit float32"]),
     ("99999999999999999999", 1, 1, ["does not fit 64 bits"]),
@@ -112,7 +112,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("text, line, column, message", FAULTS, ids=range(len(FAULTS)))
-def test_faults_are_named_and_shown(text: str, line: int, column: int, message: list[str]):
+def test_error_names_and_shows_its_location(text: str, line: int, column: int, message: list[str]):
     error = error_of(text)
     assert (error.source, error.line, error.column) == ("bad.relay", line, column), str(error)
     for part in message:
@@ -127,7 +127,7 @@ def test_faults_are_named_and_shown(text: str, line: int, column: int, message: 
     str(error).encode("utf-8")
 
 
-def test_patterns_do_not_nest_without_end():
+def test_nesting_of_patterns_is_limited():
     error = error_of("match (1) { " + "(" * 20_000 + " => 1 }")
     assert "a pattern is nested deeper than 100" in error.reason
     assert (error.line, error.column) == (1, 113)
@@ -154,21 +154,21 @@ MODULE_FAULTS = [
 
 
 @pytest.mark.parametrize("text, line, column, message", MODULE_FAULTS)
-def test_faults_of_modules(text: str, line: int, column: int, message: str):
+def test_errors_in_modules_have_their_location(text: str, line: int, column: int, message: str):
     with pytest.raises(ParseError) as caught:
         relay.parse(HEADER + text)
     assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
     assert message in caught.value.reason
 
 
-def test_nothing_is_no_module():
+def test_text_without_a_program_is_refused():
     with pytest.raises(ParseError, match="no program"):
         relay.parse("// only a comment")
     with pytest.raises(ParseError, match="expected text, found bytes"):
         relay.parse(b"fn () { 1 }")
 
 
-def test_a_file_that_is_no_text(tmp_path):
+def test_file_that_is_not_text_is_refused(tmp_path):
     path = tmp_path / "model.relay"
     path.write_bytes(b"def @main() {\n  \xff\xfe }")
     with pytest.raises(ParseError, match="this is not a text file") as caught:
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_text(tmp_path):
     assert (caught.value.line, caught.value.column) == (2, 3)
 
 
-def test_there_is_pseudo_text():
+def test_pseudo_text_samples_exist():
     assert len(PSEUDO) >= 5
 
 
@@ -194,19 +194,20 @@ def test_pseudo_text_of_the_threads_gets_a_suggestion(path):
     assert wanted[path.stem] in caught.value.reason
 
 
-def test_a_long_line_is_shown_around_the_fault():
+def test_long_line_is_shown_only_around_the_error():
     error = error_of("add(" + "1, " * 5000 + "?, " + "2, " * 5000 + ")")
     shown, caret = str(error).split("\n")[1:]
     assert len(shown) < 120 and shown[caret.index("^")] == "?"
 
 
-# Whatever the text, in bounded time --------------------------------------------------------------
+# Any text, in bounded time
+# -----------------------------------------------------------------------
 
 TEXTS = [code_of(p) for p in THREADS] + [p.read_text() for p in PRINTED if p.stat().st_size < 5000]
 
 
 def survives(text: str) -> None:
-    """Reading ends in a module or in an error of byoc_lab that can be shown, and soon."""
+    """Parsing returns a module or raises a printable byoc_lab error, within a time limit."""
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ElidedMetadataWarning)
@@ -218,13 +219,13 @@ def survives(text: str) -> None:
     assert time.process_time() - started < 10
 
 
-def test_there_are_texts_to_break():
+def test_texts_to_damage_exist():
     assert len(TEXTS) > 30
 
 
 @settings(max_examples=some(120))
 @given(st.sampled_from(TEXTS), st.data())
-def test_text_cut_off_anywhere_raises_parse_error(text: str, data):
+def test_truncated_text_raises_parse_error(text: str, data):
     survives(text[: data.draw(st.integers(0, len(text)))])
 
 
@@ -261,7 +262,7 @@ PIECES += ["-malformed-ir", "ref(", ":=", "^", "annotation.compiler_end(", "9" *
 
 @settings(max_examples=some(200))
 @given(st.sampled_from(TEXTS), st.data())
-def test_text_with_pieces_changed(text: str, data):
+def test_text_with_changed_pieces_parses_or_raises_an_error(text: str, data):
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         gone = data.draw(st.integers(0, 12))
@@ -272,14 +273,14 @@ def test_text_with_pieces_changed(text: str, data):
 @settings(max_examples=some(200))
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join))
 @example("fn () {" * 50)
-def test_heaps_of_pieces(text: str):
+def test_random_sequence_of_pieces_parses_or_raises_an_error(text: str):
     survives(text)
 
 
 @settings(max_examples=some(200))
 @example("variance")  # an operator is not a value
 @given(st.text(alphabet=st.characters(), max_size=200))
-def test_any_characters(text: str):
+def test_random_characters_parse_or_raise_an_error(text: str):
     survives(text)
 
 
@@ -290,7 +291,7 @@ LONG = 100_000
 @pytest.mark.parametrize(
     "piece", ["(", "{", "[", "abs(", '"', "/*", "%", "-", "\\", "fn (", "if (", "\0"]
 )
-def test_long_nonsense_is_refused_soon(piece: str):
+def test_long_invalid_text_is_refused_soon(piece: str):
     for read in (relay.parse, relay.parse_programs):
         started = time.process_time()
         with pytest.raises(ParseError):
@@ -301,7 +302,7 @@ def test_long_nonsense_is_refused_soon(piece: str):
 @pytest.mark.parametrize(
     "text", ["fn (%x: " + "(" * LONG, "fn (a=" + "[" * LONG, "fn (%x: fn (" + "fn (" * LONG]
 )
-def test_too_deeply_nested_types_and_values_are_refused(text: str):
+def test_deeply_nested_types_and_values_are_refused(text: str):
     with pytest.raises(ParseError, match="nested deeper than 100"):
         relay.parse_expr(text)
 
@@ -311,7 +312,8 @@ def test_too_deeply_nested_types_and_values_are_refused(text: str):
     "opening", ["(", "abs(", "if (True) { ", "fn () { ", "let %x = ("], ids=lambda x: x.split()[0]
 )
 def test_million_levels_of_nesting_raise_an_error_quickly(opening: str):
-    """Cut off a million levels down: an error with a place, far sooner than a hang would be."""
+    """The text is truncated after a million levels: an error with a location, within a time
+    limit."""
     started = time.process_time()
     with pytest.raises(ParseError) as raised:
         relay.parse(f'#[version = "0.0.5"]\ndef @main() {{ {opening * 1_000_000}')

@@ -1,4 +1,4 @@
-"""Tokens, and the places in a text that they are found at."""
+"""Tokens, and their locations in a text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PIECES = [
 
 @pytest.fixture
 def stretch(monkeypatch):
-    """Sets how much of a text is taken apart at a time."""
+    """Sets the number of characters that are tokenized at a time."""
     return lambda length: monkeypatch.setattr(lexer, "_BATCH", length)
 
 
@@ -35,7 +35,7 @@ def taken_apart(text: str):
     return tokens.texts, list(tokens.starts), tokens.metadata
 
 
-def test_comments_nest_and_hide_nothing_else():
+def test_comments_nest_and_are_not_recognized_in_strings():
     text = """// one "
     /* two /* three */ still " two */ add(1 /* " */, /**/ 2) // "
     """
@@ -47,7 +47,7 @@ def test_comments_nest_and_hide_nothing_else():
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=30))
-def test_a_text_is_taken_apart_alike_in_any_stretches(pieces):
+def test_tokens_do_not_depend_on_the_chunk_size(pieces):
     text = "".join(pieces)
     whole = taken_apart(text)
     for length in (1, 5, 20):
@@ -60,14 +60,14 @@ def test_a_text_is_taken_apart_alike_in_any_stretches(pieces):
 
 
 @pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_printed_texts_are_taken_apart_alike_in_any_stretches(path, stretch):
+def test_tokens_of_printed_texts_do_not_depend_on_the_chunk_size(path, stretch):
     text = path.read_text()
     whole = taken_apart(text)
     stretch(1)
     assert taken_apart(text) == whole
 
 
-def test_the_metadata_is_no_part_of_the_tokens(stretch):
+def test_metadata_section_has_no_tokens(stretch):
     stretch(1)
     text = "%0 = 1;\n/* ;\n#[metadata] */ 2;\n#[metadata]\n{;\n}"
     texts, starts, metadata = taken_apart(text)
@@ -75,13 +75,13 @@ def test_the_metadata_is_no_part_of_the_tokens(stretch):
     assert metadata == starts[-1] == text.rindex("#[metadata]")
 
 
-def test_a_comment_that_never_ends_is_shown_where_it_begins(stretch):
+def test_unterminated_comment_is_reported_at_its_beginning(stretch):
     stretch(1)
     with pytest.raises(ParseError, match=r"^from_string:2:3: this comment never ends"):
         tokenize(Source("%0 = 1;\n  /* 2;\n 3;\n"))
 
 
-def test_a_span_of_a_text_is_a_span():
+def test_lazy_span_of_a_text_equals_a_span():
     read = relay.parse_expr("abs(\n  1)", "a.txt").span
     same = Span("a.txt", 1, 2, 1, 5)
     assert read == same and hash(read) == hash(same) and repr(read) == repr(same)

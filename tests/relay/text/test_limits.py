@@ -1,5 +1,4 @@
-"""Hostile text is refused at once: limits on size, depth and expansion, and each character is read
-once."""
+"""Hostile text is refused at once: limits on size, depth and expansion, and linear time."""
 
 from __future__ import annotations
 
@@ -40,17 +39,17 @@ REPEATED = {
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_each_character_is_read_once(name: str) -> None:
-    """A reader that looked at the rest of the text from each place would need minutes for this."""
+    """Looking ahead through the rest of the text at each location would need minutes."""
     with pytest.raises(ByocLabError):
         relay.parse(HEAD + REPEATED[name](100_000))
 
 
-def test_a_text_of_100_million_characters_is_refused() -> None:
+def test_text_of_more_than_100_million_characters_is_refused() -> None:
     with pytest.raises(ParseError, match=f"more than {MAX_CHARACTERS:,} characters"):
         relay.parse("a" * (MAX_CHARACTERS + 1))
 
 
-def test_the_limit_of_characters_can_be_chosen(tmp_path: Path) -> None:
+def test_limit_of_characters_can_be_set(tmp_path: Path) -> None:
     text = HEAD + "def @main(%x: Tensor[(2), float32]) { abs(%x) }"
     file = tmp_path / "small.relay"
     file.write_text(text, encoding="utf-8")
@@ -63,13 +62,13 @@ def test_the_limit_of_characters_can_be_chosen(tmp_path: Path) -> None:
                 read(source, max_characters=wrong)  # type: ignore[arg-type]
 
 
-def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_CHARACTERS", 10_000)
     with pytest.raises(ParseError, match="more than 10,000 characters, the limit"):
         relay.parse_file("/dev/zero")
 
 
-def test_messages_quote_a_part_of_a_long_line() -> None:
+def test_messages_quote_only_a_part_of_a_long_line() -> None:
     for text in ('"' * 50_000, "meta[" * 20_000, "def @main() { " + "é" * 100_000):
         with pytest.raises(ParseError) as caught:
             relay.parse(HEAD + text)
@@ -92,7 +91,7 @@ LONG_NAMES = {
 
 
 @pytest.mark.parametrize("name", LONG_NAMES)
-def test_messages_quote_a_part_of_a_long_name(name: str) -> None:
+def test_messages_quote_only_a_part_of_a_long_name(name: str) -> None:
     with pytest.raises(ByocLabError) as caught:
         relay.parse(HEAD + LONG_NAMES[name])
     assert len(str(caught.value)) < 1_000
@@ -125,20 +124,20 @@ def _squares(depth: int) -> str:
     return _with_metadata("tir.Mul", [*nodes, _number()], text)
 
 
-def test_shared_arrays_are_counted_as_often_as_they_are_printed() -> None:
+def test_shared_arrays_count_as_often_as_they_are_printed() -> None:
     assert len(relay.parse(_arrays(10)).astext()) > 3 * 2**10
     with pytest.raises(ParseError, match="a value has more than 1,000,000 parts"):
         relay.parse(_arrays(30))
 
 
-def test_an_integer_has_64_bits() -> None:
+def test_integer_of_more_than_64_bits_is_refused() -> None:
     assert relay.parse(_squares(5))["main"].attrs["a"] == 3**32
     with pytest.raises(ParseError, match="is an integer of more than 64 bits"):
         relay.parse(_squares(30))
 
 
 @pytest.mark.parametrize("binding", ["  %{} = (%{}, %{});\n", "  let %a{} = (%a{}, %a{});\n"])
-def test_a_type_of_doubled_tuples_has_a_limit(binding: str) -> None:
+def test_type_of_doubled_tuples_is_limited(binding: str) -> None:
     name = "%a" if "let" in binding else "%"
     lines = [binding.format(n, n - 1, n - 1) for n in range(1, 40)]
     first = binding.replace("%a{}", "%x").replace("%{}", "%x").replace("%x", f"{name}0", 1)
@@ -159,12 +158,12 @@ def test_a_type_of_doubled_tuples_has_a_limit(binding: str) -> None:
         ),
     ],
 )
-def test_attributes_out_of_range_are_errors(make: Any, message: str) -> None:
+def test_attributes_out_of_range_raise_type_inference_error(make: Any, message: str) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         infer_expr(make())
 
 
-def test_digits_of_other_scripts_are_in_no_dtype() -> None:
+def test_digits_of_other_scripts_are_refused_in_dtypes() -> None:
     with pytest.raises(AttributeValueError, match="unknown dtype"):
         relay.var("x", shape=(1,), dtype="float３２")  # noqa: RUF001
     with pytest.raises(ParseError, match="expected a dtype such as float32"):
@@ -172,6 +171,6 @@ def test_digits_of_other_scripts_are_in_no_dtype() -> None:
 
 
 @pytest.mark.parametrize("text", ["type A=", "type A = B", "type A={B}"])
-def test_a_type_definition_that_is_none(text: str) -> None:
+def test_invalid_type_definition_is_refused(text: str) -> None:
     with pytest.raises(ParseError, match="found '='"):
         relay.parse(HEAD + text)

@@ -1,4 +1,4 @@
-"""The memory that reading a text takes: 20 times its size, or 256 MiB; more is refused."""
+"""Memory for parsing a text: 20 times its size, or 256 MiB; texts that need more are refused."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def _each(texts: Iterable[str]) -> list[Any]:
 
 
 def _peak(text: str, paste: bool = False) -> int:
-    """The most bytes that reading a text takes at a time, its types included."""
+    """The peak number of bytes while a text is parsed and typed."""
     gc.collect()
     tracemalloc.start()
     try:
         (relay.parse_programs if paste else relay.parse)(text)
     except ByocLabError:
-        pass  # a text that is refused takes no more than another
+        pass  # a refused text needs no more memory than an accepted one
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -110,13 +110,13 @@ def _imported() -> None:
 
 
 @pytest.mark.parametrize("name", _each(WITHOUT_NODES))
-def test_reading_takes_20_times_the_text(name: str) -> None:
+def test_parsing_needs_at_most_20_times_the_text(name: str) -> None:
     text = WITHOUT_NODES[name]
     assert _peak(text, "paste" in name) <= 20 * len(text.encode()) + CONSTANT
 
 
 def _is_read(text: str) -> bool:
-    """Whether the limits let a text through; it may have other faults."""
+    """Whether the limits accept a text; it may have other faults."""
     try:
         relay.parse(text, infer=False)
     except ParseError as error:
@@ -126,7 +126,7 @@ def _is_read(text: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
-def test_a_dense_text_takes_no_more_than_the_limit_that_lets_it_through(
+def test_dense_text_needs_no_more_than_the_limit_that_accepts_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = DENSE[name]
@@ -143,7 +143,7 @@ def test_a_dense_text_takes_no_more_than_the_limit_that_lets_it_through(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
-def test_a_dense_text_beyond_the_limit_is_refused_before_it_takes_more(
+def test_dense_text_beyond_the_limit_is_refused_before_it_needs_more(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "FLOOR", 0)
@@ -155,8 +155,8 @@ def test_a_dense_text_beyond_the_limit_is_refused_before_it_takes_more(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["1,", "(),", "%x.0,", "{a}"])
-def test_millions_of_nodes_fit_into_the_limit(part: str) -> None:
-    """In a process that cannot have more."""
+def test_millions_of_nodes_are_refused_within_the_limit(part: str) -> None:
+    """In a process with limited memory."""
     script = f"""
 import resource
 from byoc_lab import relay
@@ -180,7 +180,7 @@ except ParseError as error:
 
 
 @pytest.mark.parametrize("name", _each(DIFFERENT))
-def test_reading_takes_20_times_a_text_of_different_tokens(
+def test_parsing_different_tokens_needs_at_most_20_times_the_text(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lexer, "MAX_KNOWN", 3_000)
@@ -188,15 +188,17 @@ def test_reading_takes_20_times_a_text_of_different_tokens(
     assert _peak(text) <= 20 * len(text.encode()) + CONSTANT
 
 
-def test_different_names_that_are_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty string of them has 72 bytes before Python 3.12, later 56."""
+def test_parsing_different_names_in_other_scripts_needs_limited_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An empty string of such characters has 72 bytes before Python 3.12, then 56."""
     monkeypatch.setattr(lexer, "MAX_KNOWN", 3_000)
     text = _names(CYRILLIC, CYRILLIC + INNER + CYRILLIC.upper(), INNER)
     times = 20 if sys.version_info >= (3, 12) else 30
     assert _peak(text) <= times * len(text.encode()) + CONSTANT
 
 
-def test_printed_networks_take_less_than_20_times_their_text() -> None:
+def test_parsing_printed_networks_needs_less_than_10_times_the_text() -> None:
     printed = mobilenet.get_workload()[0].astext(show_meta_data=False)
     body = printed[printed.index("def @main") :]
     text = "".join(body.replace("@main", f"@net_{n}") for n in range(4))
@@ -207,14 +209,14 @@ def test_printed_networks_take_less_than_20_times_their_text() -> None:
 @pytest.mark.parametrize(
     "value", _each(["[[[[[]]]]]", '{"a":{}}', '{"":{"":{}}}', '"abc"', "1000", "1.5"])
 )
-def test_json_takes_a_bounded_memory_for_each_value(value: str) -> None:
+def test_json_needs_limited_memory_per_value(value: str) -> None:
     graph = '{"root":1,"nodes":[' + f"{value}," * 20_000 + "{}]}"
     text = '#[version = "0.0.5"]\ndef @main() { 1 }\n#[metadata]\n' + graph
     needed = sum(graph.count(mark) * size for mark, size in decoding.BYTES.items())
     assert _peak(text) < needed + 3 * len(text) + CONSTANT
 
 
-def test_json_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_with_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = '#[version = "0.0.5"]\ndef @main() { 1 }\n#[metadata]\n' + "[" + "{}," * 50_000 + "1]"
     monkeypatch.setattr(budget, "FLOOR", 1 << 20)
     with pytest.raises(ParseError, match="its values take more than 2 MiB of memory"):
@@ -222,7 +224,7 @@ def test_json_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert _peak(text) < 20 * len(text)
 
 
-def test_a_text_of_too_many_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_with_too_many_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "def @main(%x: int8) { (" + "%x, " * 50 + ") }"
     monkeypatch.setattr(lexer, "MAX_TOKENS", len(tokenize(Source(text)).texts) - 1)
     assert "main" in relay.parse(text)

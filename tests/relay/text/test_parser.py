@@ -1,4 +1,5 @@
-"""Reading Relay text: every construct, places, errors, depth (programs: test_parser_programs)."""
+"""Parsing Relay text: every construct, locations, errors, depth (programs:
+test_parser_programs)."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ def body(text: str):
 # Expressions -------------------------------------------------------------------------------------
 
 
-def test_a_graph_shares_what_a_number_names():
+def test_numbered_value_used_twice_is_one_node():
     call = expr(X + "%0 = abs(%x); add(%0, %0)")
     assert call.is_op("add") and call.args[0] is call.args[1]
     assert call.args[0].args[0].type_annotation == relay.TensorType((2, 3))
 
 
-def test_bindings_that_nothing_uses_vanish_and_lets_stay():
+def test_unused_numbered_bindings_are_dropped_and_lets_stay():
     node = expr(X + "%0 = exp(%x); let %y: float32 = 1f; %y")
     assert isinstance(node, Let) and node.var.type_annotation == relay.scalar_type("float32")
     assert node.body is node.var and not any(isinstance(n, Call) for n in post_order(node))
@@ -54,7 +55,7 @@ def test_types_without_a_width_have_the_default_width(text: str, dtype: str) -> 
     assert [p.type_annotation for p in node.params] == [scalar, relay.TensorType((2,), dtype), pair]
 
 
-def test_a_semicolon_binds_a_variable_without_a_name():
+def test_semicolon_binds_a_variable_without_a_name():
     node = expr("1; 2")
     assert isinstance(node, Let) and node.var.name_hint == "" and node.body.numpy() == 2
 
@@ -65,19 +66,19 @@ def test_shadowing_ends_with_the_block():
     assert inner.body is inner.var and outer is node.var and inner.var is not outer
 
 
-def test_a_let_value_sees_the_outer_variable_and_a_function_itself():
+def test_let_value_uses_the_outer_variable_and_a_function_itself():
     node = expr("let %a = 1; let %a = abs(%a); %a")
     assert node.body.value.args[0] is node.var
     recursive = expr("let %f = fn (%n: int32) -> int32 { %f(%n) }; %f")
     assert recursive.value.body.op is recursive.var
 
 
-def test_a_let_inside_the_value_of_another_as_tvm_prints_it():
+def test_let_inside_the_value_of_another_let_is_parsed_as_tvm_prints_it():
     node = expr(X + "let %y = let %z = abs(%x);\nexp(%z);\n%y")
     assert isinstance(node.value, Let) and node.value.body.is_op("exp") and node.body is node.var
 
 
-def test_if_and_a_number_defined_in_the_other_branch():
+def test_number_defined_in_the_other_branch_of_an_if_is_shared():
     node = expr(X + "if (True) { %0 = abs(%x); %0 } else { exp(%0) }")
     assert isinstance(node, If) and node.false_branch.args[0] is node.true_branch
 
@@ -88,11 +89,11 @@ def test_tuples_are_distinguished_from_parentheses(text: str, kind: int):
     assert isinstance(node, Tuple) and len(node.fields) == kind
 
 
-def test_a_parenthesis_of_one_is_a_grouping():
+def test_parentheses_around_one_value_are_a_grouping():
     assert expr("(1)").numpy() == 1
 
 
-def test_projections_follow_each_other():
+def test_consecutive_projections_are_parsed():
     node = expr("free_var %t; %t.1.0")
     assert isinstance(node, TupleGetItem) and node.index == 0 and node.tuple_value.index == 1
     assert isinstance(expr("(1, (2, 3)).1.0").tuple_value.tuple_value, Tuple)
@@ -122,19 +123,19 @@ def test_function_with_all_optional_parts_is_parsed():
     assert dict(fn.attrs.items()) == {"Primitive": 1, "Composite": "a.b"}
 
 
-def test_calls_of_anything():
+def test_any_expression_can_be_called():
     node = expr("free_var %f; (fn (%p) { %p })(%f(1)(2))")
     assert isinstance(node.op, Function) and isinstance(node.args[0].op, Call)
 
 
-def test_references_of_both_ages():
+def test_references_of_old_and_new_syntax_are_parsed():
     new = expr("let %r = ref(1); ref_write(%r, 2); ref_read(%r)")
     old = expr("let %r = ref(1);\n(%r := 2);;\n%r^")
     assert relay.structural_equal(new, old)
     assert isinstance(new.body.body, relay.RefRead)
 
 
-def test_global_functions_share_one_variable_and_numbers_begin_anew():
+def test_calls_of_a_global_function_share_one_variable_and_numbers_restart():
     text = """
 def @f(%x: int32) -> int32 { %0 = abs(%x); abs(%0) }
 def @main(%x: int32) -> int32 { %0 = @f(%x); @f(%0) }"""
@@ -198,7 +199,7 @@ def test_types_are_parsed(text: str, shown: str):
     assert str(expr(f"fn (%x: {text}) {{ %x }}").params[0].type_annotation) == shown
 
 
-def test_a_lone_type_in_parentheses_was_no_tuple_in_the_old_format():
+def test_parenthesized_type_is_a_tuple_only_in_the_new_format():
     fn = expr("v0.0.4\nfn (%x: (int32), %y: (int32,)) { %x }")
     assert [str(p.type_annotation) for p in fn.params] == ["int32", "(int32,)"]
 
@@ -231,42 +232,43 @@ def test_function_attributes_of_every_kind():
 
 
 @pytest.mark.parametrize("more", ["", ', attrs_type_key="relay.attrs.CompilerAttrs"'])
-def test_annotations_with_and_without_the_key_that_tvm_needs(more: str):
+def test_annotations_with_and_without_the_attribute_type_key_are_parsed(more: str):
     call = expr(X + f'annotation.compiler_begin(%x, compiler="dnnl"{more})')
     assert call.attrs.type_key == "relay.attrs.CompilerAttrs" and call.attrs.compiler == "dnnl"
 
 
-def test_an_annotation_without_attributes_is_read_as_one():
+def test_annotation_without_attributes_is_parsed():
     assert expr(X + "annotation.compiler_begin(%x)").attrs is None
 
 
 @pytest.mark.parametrize("more", ["", ', attrs_type_key="DictAttrs"'])
-def test_calls_of_functions_may_carry_a_dictionary(more: str):
+def test_calls_of_functions_may_have_a_dictionary(more: str):
     call = expr(f'@f(1, __dict__={{"match_key"="my_library", "n"=1}}{more})')
     assert call.attrs.type_key == "DictAttrs"
     assert dict(call.attrs.items()) == {"match_key": "my_library", "n": 1}
 
 
-# Names that TVM prints and cannot read -----------------------------------------------------------
+# Names that TVM prints but cannot parse
+# ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["input.1", "onnx::Conv_12", "data:0", "layer/conv", "a.b.c"])
-def test_names_from_importers(name: str):
+def test_names_from_importers_are_parsed(name: str):
     fn = expr(f"fn (%{name}: (int32, (int32, int32))) {{ add(%{name}.0, %{name}.1.0) }}")
     assert fn.params[0].name_hint == name
     first, second = fn.body.args
     assert first.tuple_value is fn.params[0] and second.tuple_value.index == 1
 
 
-def test_a_variable_bound_twice_is_kept_as_such():
+def test_variable_bound_twice_is_kept():
     fn = expr("fn (%w: float32) { let %w-malformed-ir = abs(%w); %w }")
     assert fn.body.var is fn.params[0]
 
 
-# Places ------------------------------------------------------------------------------------------
+# Source locations -------------------------------------------------------------------------------
 
 
-def test_every_node_has_its_place():
+def test_every_node_has_its_location():
     text = "\n".join(
         [
             "free_var %x: Tensor[(2, 3), float32];",
@@ -291,7 +293,7 @@ def test_every_node_has_its_place():
 # Type errors, depth, speed -----------------------------------------------------------------------
 
 
-def test_a_type_error_shows_the_line():
+def test_type_error_shows_the_line():
     text = HEADER + "def @main(%x: Tensor[(2, 3), float32]) {\n  add(%x, meta)\n}".replace(
         "meta", "%x.0"
     )
@@ -334,13 +336,13 @@ DEPTH = 5_000
     ],
     ids=lambda t: t[:12],
 )
-def test_depth_is_no_matter(text: str):
+def test_deep_nesting_is_parsed(text: str):
     started = time.process_time()
     assert isinstance(expr(text), relay.Expr)
     assert time.process_time() - started < 10
 
 
-def test_a_long_module_is_read_in_seconds():
+def test_long_module_is_parsed_in_seconds():
     lines = ["def @main(%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(16, 16, 3, 3), float32]) {"]
     last = "%x"
     for n in range(20_000):

@@ -1,4 +1,4 @@
-"""Data types in text: what is read, and that what is printed is read as the same module."""
+"""Data types in text: parsing, and printed text that is parsed to an equal module."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def test_printed_module_parses_to_an_equal_module(path: Path):
 
 @pytest.mark.parametrize("style", ["0.7", "0.0.4"])
 @pytest.mark.parametrize("name", ["adt_length", "adt_matches", "adt_tuples"])
-def test_older_styles_are_read_again(name: str, style: str):
+def test_older_printer_styles_are_parsed(name: str, style: str):
     (path,) = (p for p in DATA_TYPES if p.stem == name)
     mod = relay.parse(code_of(path))
     assert relay.structural_equal(relay.parse(mod.astext(style=style)), mod)
 
 
-def test_there_are_data_types_to_read():
+def test_golden_texts_with_data_types_exist():
     assert len(DATA_TYPES) >= 15
 
 
-def test_definitions_are_read():
+def test_definitions_are_parsed():
     mod = relay.parse(
         HEADER
         + "extern type Handle[A]\ntype E { }\ntype T[A, B,] { X, Y(), Z(A, (B, Handle[A])), }"
@@ -47,7 +47,7 @@ def test_definitions_are_read():
     assert str(t) == "type T[A, B] {\n  X,\n  Y,\n  Z(A, (B, Handle[A])),\n}"
 
 
-def test_a_type_may_be_used_above_its_definition():
+def test_type_may_be_used_before_its_definition():
     mod = relay.parse(HEADER + "def @f(%x: Late) { %x }\ntype Late { L }")
     assert str(mod["f"].params[0].type_annotation) == "Late[]"
 
@@ -57,7 +57,7 @@ def test_definitions_are_printed_by_name_before_the_functions():
     assert text.split("\n\n")[:2] == [HEADER + "type A {\n  Y,\n}", "type B {\n  X,\n}"]
 
 
-def test_constructors_without_fields_are_called_where_they_stand():
+def test_constructors_without_fields_are_called_implicitly():
     mod = relay.parse(HEADER + "type T { X }\ndef @f() { (X, X()) }")
     first, second = mod["f"].body.fields
     assert isinstance(first, relay.Call) and first.args == ()
@@ -73,7 +73,7 @@ def test_constructors_without_fields_are_called_where_they_stand():
         "Y(%a) => { let %b = %a; %b }, _ => 1",
     ],
 )
-def test_ways_to_write_clauses(clauses: str):
+def test_all_forms_of_clauses_are_parsed(clauses: str):
     text = f"type T {{ X, Y(int32) }}\ndef @f(%t: T) {{ match (%t) {{ {clauses} }} }}"
     mod = relay.parse(HEADER + text)
     assert len(mod["f"].body.clauses) == 2
@@ -81,7 +81,7 @@ def test_ways_to_write_clauses(clauses: str):
 
 
 @pytest.mark.parametrize("word, complete", [("match", True), ("match?", False)])
-def test_a_match_can_stand_for_any_operand(word: str, complete: bool):
+def test_match_may_be_any_operand(word: str, complete: bool):
     text = f"""type T {{ X }}
 def @f(%t: (T, T)) {{
   %0 = {word} (%t.0) {{ X => 1 }};
@@ -96,14 +96,14 @@ def @f(%t: (T, T)) {{
     assert relay.structural_equal(relay.parse(mod.astext()), mod)
 
 
-def test_pattern_variables_hold_in_their_clause_only():
+def test_pattern_variables_are_visible_only_in_their_clause():
     text = "type T { X(int32) }\ndef @f(%a: T) { match (%a) { X(%a) => { %a } } }"
     body = relay.parse(HEADER + text)["f"].body
     (bound,) = body.binds()
     assert body.clauses[0].rhs is bound and body.data is not bound
 
 
-def test_patterns_and_clauses_have_places():
+def test_patterns_and_clauses_have_locations():
     text = "type T { X(int32) }\ndef @f(%a: T) {\n  match (%a) { X(%b) => { %b } }\n}"
     match = relay.parse(HEADER + text)["f"].body
     (clause,) = match.clauses

@@ -1,4 +1,4 @@
-"""Reading programs: fragments, pastes of several, metadata left out."""
+"""Parsing programs: fragments, several pasted programs, omitted metadata."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HEADER = '#[version = "0.0.5"]\n'
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 @pytest.mark.parametrize("path", THREADS, ids=lambda p: p.stem)
-def test_the_blocks_of_the_threads_are_read_with_types(path):
+def test_code_blocks_of_the_threads_are_parsed_with_types(path):
     mod = relay.parse_file(path)
     names = (relay.Op, relay.GlobalVar)
     assert all(n.is_typed for n in post_order(mod["main"]) if not isinstance(n, names))
 
 
-def test_the_threads_have_blocks():
+def test_expected_blocks_of_the_threads_exist():
     assert [p.stem for p in THREADS] == [
         *(f"batch_norm_{n}" for n in range(1, 5)),
         "let_partition_1",
@@ -35,7 +35,7 @@ def test_the_threads_have_blocks():
     ]
 
 
-def test_a_paste_of_several_programs_with_prose_between():
+def test_paste_of_several_programs_with_prose_is_parsed():
     paste = "Hi, I am testing (see below):\n\n" + "\n1 Like\n\nBut then:\n".join(
         code_of(p) for p in THREADS
     )
@@ -51,7 +51,7 @@ def test_a_paste_of_several_programs_with_prose_between():
     assert line[span.column - 1 :].startswith("%12(%data")
 
 
-def test_one_program_per_header_definition_and_separator():
+def test_each_header_definition_and_separator_begins_a_program():
     text = "\n".join(
         [
             "v0.0.4",
@@ -72,7 +72,7 @@ def test_one_program_per_header_definition_and_separator():
         relay.parse("fn () { 1 }\nfn () { 2 }")
 
 
-def test_characters_of_web_pages():
+def test_characters_from_web_pages_are_parsed():
     left, right = "\N{LEFT DOUBLE QUOTATION MARK}", "\N{RIGHT DOUBLE QUOTATION MARK}"
     space, nothing = "\N{NO-BREAK SPACE}", "\N{ZERO WIDTH SPACE}"
     mod = relay.parse(f"fn (%x:{space}int32, Compiler={left}dnnl{right}) {{ %x{nothing} }}")
@@ -92,7 +92,7 @@ def test_fragments_may_use_global_functions_that_they_lack():
     assert str(caught.value).split("\n")[1:] == ["  " + text, caret]
 
 
-def test_init_module_lends_its_functions():
+def test_init_module_provides_its_functions():
     base = relay.parse(HEADER + "def @f(%x: int32) -> int32 { abs(%x) }")
     mod = relay.parse(HEADER + "def @main(%y: int32) -> int32 { @f(%y) }", init_module=base)
     assert set(mod._by_name) == {"f", "main"} and len(base) == 1
@@ -100,7 +100,7 @@ def test_init_module_lends_its_functions():
         relay.parse(HEADER + "def @f() { 1 }", init_module=base)
 
 
-# Metadata left out -------------------------------------------------------------------------------
+# Omitted metadata -------------------------------------------------------------------------------
 
 ELIDED = """fn (%x: Tensor[(2), float32]) {
   %0 = annotation.compiler_begin(%x, meta[relay.attrs.CompilerAttrs][0]);
@@ -110,7 +110,7 @@ ELIDED = """fn (%x: Tensor[(2), float32]) {
 }"""
 
 
-def test_stand_ins_take_the_place_of_metadata_and_say_so():
+def test_omitted_metadata_is_replaced_with_a_warning():
     with pytest.warns(ElidedMetadataWarning, match="2 annotations") as caught:
         mod = relay.parse(ELIDED)
     assert len(caught) == 1 and str(caught[0].message) == mod.notes[0]
@@ -124,26 +124,26 @@ def test_stand_ins_take_the_place_of_metadata_and_say_so():
 @pytest.mark.parametrize(
     "read", [relay.parse, relay.parse_expr, relay.parse_programs, relay.parse_file]
 )
-def test_the_warning_names_the_line_that_asked(read, tmp_path):
+def test_warning_names_the_calling_line(read, tmp_path):
     (tmp_path / "a.txt").write_text(ELIDED)
     with pytest.warns(ElidedMetadataWarning) as caught:
         read(tmp_path / "a.txt" if read is relay.parse_file else ELIDED)
     assert [w.filename for w in caught] == [__file__]
 
 
-def test_the_compiler_of_a_paste_can_be_named():
+def test_compiler_of_a_paste_can_be_given():
     with pytest.warns(ElidedMetadataWarning, match="'dnnl'"):
         mod = relay.parse(ELIDED, compiler="dnnl")
     assert mod["main"].body.attrs.compiler == "dnnl"
 
 
-def test_init_meta_table_stands_for_the_section():
+def test_init_meta_table_replaces_the_section():
     table = {"relay.Constant": [relay.const(np.arange(2, dtype="float32"))]}
     node = relay.parse(HEADER + "def @main() { meta[relay.Constant][0] }", init_meta_table=table)
     assert list(node["main"].body.numpy()) == [0, 1] and not node.notes
 
 
-def test_a_huge_stand_in_takes_no_memory():
+def test_huge_replacement_constant_needs_no_memory():
     with pytest.warns(ElidedMetadataWarning):
         node = relay.parse_expr(
             "meta[relay.Constant][0] /* ty=Tensor[(1000000, 1000000), float32] */"

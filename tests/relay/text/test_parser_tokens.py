@@ -14,25 +14,25 @@ from byoc_lab.relay.text.parser_tokens import (
 )
 
 
-def test_words_begin_with_a_letter_and_are_no_metadata() -> None:
+def test_words_begin_with_a_letter_and_are_not_metadata() -> None:
     assert [is_word(t) for t in ("nn.relu", "_", "%x", "1", "", "meta[T][0]")] == [
         *(True, True),
         *(False, False, False, False),
     ]
 
 
-def test_names_of_dtypes() -> None:
+def test_names_of_dtypes_are_recognized() -> None:
     assert names_dtype("float32") and names_dtype("float") and not names_dtype("List")
 
 
-def test_the_suffix_of_a_literal_is_its_width() -> None:
+def test_suffix_of_a_literal_is_its_width() -> None:
     assert literal_dtype("float", "f16", "f", "32", ("16", "32")) == "float16"
     assert literal_dtype("int", None, "i", "32", ("8", "32")) == "int32"
     with pytest.raises(KeyError):
         literal_dtype("int", "i7", "i", "32", ("8", "32"))
 
 
-def test_escapes_in_strings() -> None:
+def test_escapes_in_strings_are_decoded() -> None:
     assert unescape('"plain"') == "plain"
     assert unescape(r'"a\n\"b\""') == 'a\n"b"'
     assert unescape(r'"\xC3\xA9"') == "é"

@@ -1,4 +1,4 @@
-"""Writing Relay text: as TVM 0.16 does, as the printers of 2020 did, and readable again."""
+"""Printing Relay text: as TVM 0.16 does, as the printers of 2020 did, and parsable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataW
 
 X = relay.var("x", shape=(2, 3))
 OMITTED = " ".join(STYLES["0.0.5"].metadata_omitted)
-# TVM leaves what ToANormalForm made without types, and reading gives everything a type.
+# TVM leaves the result of ToANormalForm untyped, whereas parsing infers all types.
 PARTLY_TYPED = {"networks_small_net_constants_anf", "networks_small_net_constants_anf_metadata"}
 
 
@@ -34,12 +34,12 @@ def text_of(obj, **options) -> str:
 # Against TVM and the threads ---------------------------------------------------------------------
 
 
-def test_there_are_golden_texts():
+def test_golden_texts_exist():
     assert len(PRINTED) > 40
 
 
 @pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_prints_what_tvm_prints(path):
+def test_printed_text_equals_tvm_s(path):
     text = code_of(path)
     has_metadata = "#[metadata]" in text
     typed = "/* ty=" in text and path.stem not in PARTLY_TYPED
@@ -54,14 +54,14 @@ def test_prints_what_tvm_prints(path):
 
 
 @pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_golden_texts_survive_the_round_trip(path):
+def test_golden_texts_are_parsed_to_equal_modules(path):
     mod = relay.parse(code_of(path))
     again = relay.parse(print_text(mod))
     relay.assert_structural_equal(again, mod)
 
 
 @pytest.mark.parametrize("path", THREADS, ids=lambda p: p.stem)
-def test_thread_blocks_are_printed_as_they_were(path):
+def test_blocks_of_the_threads_are_printed_unchanged(path):
     text = code_of(path)
     mod = relay.parse(text)
     shown = mod if "def @" in text else mod["main"]
@@ -72,10 +72,10 @@ def test_thread_blocks_are_printed_as_they_were(path):
 
 @pytest.mark.parametrize("path", THREADS, ids=lambda p: p.stem)
 @pytest.mark.parametrize("style", STYLES)
-def test_every_style_can_be_read_again(path, style: str):
+def test_text_of_every_style_can_be_parsed(path, style: str):
     mod = relay.parse(code_of(path))
     for show in (False, True):
-        # A header would promise that the functions which the fragment lacks are there.
+        # A header would mean that the functions missing in the fragment exist.
         text = print_text(mod, show_meta_data=show, style=style, header=not mod.declared)
         relay.assert_structural_equal(relay.parse(text), mod)
 
@@ -83,7 +83,7 @@ def test_every_style_can_be_read_again(path, style: str):
 # Layout, as observed with TVM 0.16 ---------------------------------------------------------------
 
 
-def test_a_number_is_given_out_by_the_first_user():
+def test_number_is_assigned_at_the_first_use():
     y = relay.var("y", shape=(2, 3))
     inner = relay.Function([y], relay.add(relay.abs(y), relay.const(np.ones(3, "float32"))))
     top = relay.add(relay.Call(inner, [relay.exp(X)]), relay.const(np.zeros(3, "float32")))
@@ -110,7 +110,7 @@ def test_a_number_is_given_out_by_the_first_user():
     assert text_of(func, show_types=False, style="0.7") == old
 
 
-def test_a_closure_stands_above_what_it_defines():
+def test_closure_is_printed_before_values_that_use_it():
     """TVM 0.16 prints `add(%a, %0)` above the closure that defines %0."""
     a, p = relay.var("a", "int32"), relay.var("p", "int32")
     shared = relay.exp(a)
@@ -130,7 +130,7 @@ def test_a_closure_stands_above_what_it_defines():
     relay.parse_expr(free.astext())
 
 
-def test_a_value_shared_by_two_branches_is_named_in_the_first():
+def test_value_shared_by_two_branches_is_numbered_in_the_first():
     c = relay.var("c", "bool")
     s = relay.abs(X)
     assert text_of(relay.Function([X, c], relay.If(c, s, s)), show_types=False) == (
@@ -145,7 +145,7 @@ def test_a_value_shared_by_two_branches_is_named_in_the_first():
     )
 
 
-def test_a_let_that_is_an_operand_stands_in_parentheses():
+def test_let_as_an_operand_is_printed_in_parentheses():
     y = relay.var("y")
     let = relay.Let(y, relay.add(relay.abs(X), X), relay.nn.relu(relay.abs(y)))
     assert text_of(relay.Function([X], relay.abs(let)), show_types=False) == (
@@ -161,7 +161,7 @@ def test_a_let_that_is_an_operand_stands_in_parentheses():
     )
 
 
-def test_free_variables_are_declared_where_they_are_needed():
+def test_free_variables_are_declared_in_the_text():
     e = relay.add(X, relay.abs(relay.var("y")))
     new = "free_var %y;\nfree_var %x: Tensor[(2, 3), float32];\n%0 = abs(%y);\nadd(%x, %0)"
     assert text_of(e) == new
@@ -190,7 +190,7 @@ def test_names_are_made_unique_as_tvm_does():
     )
 
 
-def test_a_variable_bound_twice_is_marked_and_read_back():
+def test_variable_bound_twice_is_marked_and_parsed_back():
     w = relay.var("w", "float32")
     func = relay.Function([w], relay.Let(w, relay.abs(w), relay.nn.relu(w)))
     text = text_of(func)
@@ -223,7 +223,7 @@ def test_scalars_are_printed_and_parsed_exactly(value: object, dtype: str, text:
     relay.assert_structural_equal(relay.parse_expr(print_text(node, exact=True)), node)
 
 
-def test_call_attributes():
+def test_call_attributes_are_printed():
     conv = relay.nn.conv2d(X, X, channels=3, kernel_size=(3, 3))
     last = text_of(conv).split("\n")[-1]
     assert last == "nn.conv2d(%x, %x, padding=[0, 0, 0, 0], channels=3, kernel_size=[3, 3])"
@@ -237,12 +237,12 @@ def test_call_attributes():
     assert "annotation.compiler_begin(%x, meta[relay.attrs.CompilerAttrs][0])" in for_tvm
 
 
-def test_attributes_of_calls_of_functions():
+def test_attributes_of_calls_of_functions_are_printed():
     call = relay.Call(relay.GlobalVar("g"), [X], DictAttrs({"k": "v", "n": 1}))
     assert text_of(call).endswith('@g(%x, __dict__={"k"="v", "n"=1}, attrs_type_key="DictAttrs")')
     as_tvm = print_text(call, exact=False)
     assert '@g(%x, __dict__=meta[Map][0], attrs_type_key="DictAttrs")' in as_tvm
-    # TVM does not read that back as it was; this it does:
+    # TVM does not parse that back correctly; this form it does:
     assert '@g(%x, k="v", n=1, attrs_type_key="DictAttrs")' in print_text(call)
     assert "@g(%x, __dict__=meta[Map][0])" in text_of(call, style="0.7")
     odd = relay.Call(relay.GlobalVar("g"), [X], relay.split(X, 3).astuple().attrs)
@@ -251,7 +251,7 @@ def test_attributes_of_calls_of_functions():
     )
 
 
-def test_function_attributes_survive():
+def test_function_attributes_are_printed_and_parsed():
     attrs = {"s": 'a"b\\c\nd', "f": 1.5, "l": [1, "a", [2.5]], "t": True, "d": {"a": {"b": None}}}
     func = relay.Function([X], X, attrs=attrs)
     assert r's="a\"b\\c\nd", f=1.5f, l=[1, "a", [2.5f]], t=True, d={"a"={"b"=None}}' in text_of(
@@ -264,7 +264,7 @@ def test_function_attributes_survive():
         print_text(relay.Function([X], X, attrs={"a": object()}))
 
 
-def test_modules_and_functions():
+def test_modules_and_functions_are_printed():
     y = relay.var("x", shape=(2, 3))
     mod = IRModule()
     mod["zz"] = relay.Function([X], relay.abs(X))
@@ -283,7 +283,7 @@ def @zz(%x1: Tensor[(2, 3), float32]) {
     assert text_of(mod, style="0.7").index("@zz") < text_of(mod, style="0.7").index("@aa")
 
 
-def test_functions_that_share_a_value_are_printed_apart():
+def test_functions_that_share_a_value_are_printed_separately():
     shared = relay.abs(relay.zeros((2,), "float32"))
     mod = IRModule()
     mod["a"] = relay.Function([], relay.add(shared, shared))
@@ -302,7 +302,7 @@ def test_print_options_are_applied_or_refused():
         text_of(mod, style="0.0.6")
 
 
-def test_lines_with_and_without_types_are_printed_at_once() -> None:
+def test_lines_with_and_without_types_are_printed_together() -> None:
     call = relay.nn.relu(relay.add(X, relay.const(np.ones(3, "float32"))))
     func = relay.Function([X], relay.Let(relay.var("y\x02z\x03"), call, relay.const(2.0)))
     func = func.with_attr("said", "\x02 /* ty=int32 */\x03")
@@ -314,8 +314,8 @@ def test_lines_with_and_without_types_are_printed_at_once() -> None:
     assert expected[0] != expected[1]
 
 
-def test_annotations_stand_where_tvm_puts_them():
-    """Behind operators and calls of globals too; once behind all the lets of a scope."""
+def test_custom_annotations_are_printed_where_tvm_prints_them():
+    """Also after operators and calls of globals; once after all the lets of a scope."""
     mod = relay.parse(
         "def @f(%z: int32) -> int32 { %z }\n"
         "def @main(%x: int32, %c: bool) {\n"
@@ -339,7 +339,7 @@ fn (%x: int32<Var>, %c: bool<Var>) -> int32 {
     assert "exp<Op>(%x)<Call>" in relay.exp(X).astext(annotate=lambda e: f"<{type(e).__name__}>")
 
 
-def test_the_word_about_omitted_metadata():
+def test_note_on_omitted_metadata_equals_tvm_s():
     mod = IRModule.from_expr(relay.add(X, relay.const(np.ones(3, "float32"))))
     assert words(print_text(mod, show_meta_data=False))[-len(OMITTED.split()) :] == OMITTED.split()
     assert OMITTED.split()[0] not in words(text_of(mod)) and "For debugging" not in text_of(mod)
@@ -361,7 +361,7 @@ def test_texts_with_metadata_end_as_in_tvm():
 # Lines -------------------------------------------------------------------------------------------
 
 
-def test_lines_say_what_they_are():
+def test_lines_have_definition_node_and_function():
     mod = relay.parse(
         """def @f(%x: int32) -> int32 {
   %0 = abs(%x);
@@ -399,7 +399,7 @@ def test_lines_of_an_expression_have_no_function():
 
 @st.composite
 def graphs(draw) -> relay.Expr:
-    """A function over lets, branches, tuples and shared values, all of type Tensor[(2, 3)]."""
+    """A function with lets, branches, tuples and shared values, all of type Tensor[(2, 3)]."""
     params = [relay.var(n, shape=(2, 3)) for n in ("a", "b")]
     cond = relay.var("c", "bool")
     shape = st.just((2, 3))
@@ -436,7 +436,7 @@ def graphs(draw) -> relay.Expr:
 
 @settings(max_examples=some(150))
 @given(graphs(), st.booleans())
-def test_printing_and_reading_gives_the_same(func, typed: bool):
+def test_printed_and_parsed_graph_is_equal(func, typed: bool):
     mod = IRModule.from_expr(func)
     if typed:
         mod = relay.parse(mod.astext(exact=True))
@@ -466,7 +466,7 @@ DEPTH = 2_000
     ],
     ids=lambda t: t[:12],
 )
-def test_depth_is_no_matter(text: str, style: str):
+def test_deep_graph_is_printed_and_parsed(text: str, style: str):
     node = relay.parse_expr(text)
     started = time.process_time()
     printed = print_text(node, style=style, show_types=False)

@@ -1,4 +1,4 @@
-"""Whatever a module holds, its text with metadata is read as that very module."""
+"""Text with metadata is parsed to an equal module, for any module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sweeps import some
 
 @settings(max_examples=some(200))
 @given(rich.modules())
-def test_a_module_survives_its_text(mod: relay.IRModule):
+def test_printed_module_is_parsed_to_an_equal_one(mod: relay.IRModule):
     text = mod.astext()
     again = relay.parse(text)
     relay.assert_structural_equal(again, mod)
@@ -27,7 +27,7 @@ def test_a_module_survives_its_text(mod: relay.IRModule):
 
 @settings(max_examples=some(200))
 @given(st.lists(rich.any_names.filter(bool), min_size=1, max_size=4, unique=True))
-def test_names_of_parameters_survive(names: list[str]):
+def test_names_of_parameters_are_kept(names: list[str]):
     func = relay.Function([relay.Var(n, rich.TYPE) for n in names], relay.Tuple([]))
     again = relay.parse_expr(func.astext())
     assert len({p.name_hint for p in again.params}) == len(names)
@@ -36,7 +36,7 @@ def test_names_of_parameters_survive(names: list[str]):
         assert [p.name_hint for p in again.params] == names
 
 
-# What the text looks like where TVM's own would not be read as it was ----------------------------
+# Cases in which TVM's own text would not be parsed to an equal module ---------------------------
 
 X = relay.var("x", shape=(2, 3))
 
@@ -55,9 +55,9 @@ def printed(node: relay.Expr, **options: bool) -> str:
             np.finfo("float32").max,
             "float32",
             "3.4028234663852886e+38f",
-        ),  # the shortest is out of range
+        ),  # the shortest text is out of range
         (1e-45, "float32", "1.4013e-45f"),
-        (1e-310, "float64", "meta[relay.Constant][0]"),  # TVM reads no denormals
+        (1e-310, "float64", "meta[relay.Constant][0]"),  # TVM parses no denormals
         (np.nan, "float32", "meta[relay.Constant][0]"),
         (-np.inf, "float32", "-inff"),
         (np.inf, "float16", "meta[relay.Constant][0]"),
@@ -67,7 +67,7 @@ def printed(node: relay.Expr, **options: bool) -> str:
         (200, "uint8", "meta[relay.Constant][0]"),
     ],
 )
-def test_scalars_that_are_read_back_bit_by_bit(value: float, dtype: str, text: str):
+def test_scalars_are_parsed_back_bit_by_bit(value: float, dtype: str, text: str):
     node = relay.Constant(np.array(value, dtype))
     assert printed(node) == text
     relay.assert_structural_equal(relay.parse_expr(node.astext()), node)
@@ -85,16 +85,16 @@ def test_scalars_that_are_read_back_bit_by_bit(value: float, dtype: str, text: s
         ("", "%v"),
     ],
 )
-def test_names_that_are_read_back(hint: str, text: str):
+def test_names_are_parsed_back(hint: str, text: str):
     func = relay.Function([relay.Var(hint, relay.TensorType((), "int8"))], relay.Tuple([]))
     assert printed(func).startswith(f"fn ({text}: int8)")
     assert relay.parse_expr(func.astext()).params[0].name_hint == (hint or "v")
-    # Without metadata the text is TVM's.
+    # Without metadata the text equals TVM's.
     name = hint if hint[:1] in ("x", "a", "l", "i") else "v" + hint
     assert func.astext(show_meta_data=False, header=False).startswith(f"fn (%{name}: int8)")
 
 
-def test_globals_with_odd_names_are_read_back():
+def test_global_functions_with_unusual_names_are_parsed_back():
     mod = relay.IRModule()
     names = ["main.1", "main_1", "a b", "0", "let", "lib/f"]
     for name in names:
@@ -107,7 +107,7 @@ def test_globals_with_odd_names_are_read_back():
     assert 'def @main_1_1 /* name="main.1" */() ' in mod.astext()
 
 
-def test_strings_that_have_no_text_go_into_the_metadata():
+def test_strings_without_a_text_form_are_written_to_the_metadata():
     func = relay.Function([], relay.const(1), attrs={"a": 'q"', "b": "plain", "c": ["\n", True]})
     head = printed(func).split("\n")[0]
     assert head == (
@@ -117,17 +117,17 @@ def test_strings_that_have_no_text_go_into_the_metadata():
     assert relay.parse_expr('fn (a="\\xC3\\xA9\\\\xC3\\n") { 1 }').attrs["a"] == "é\\xC3\n"
 
 
-def test_a_let_or_match_that_is_bound_stands_in_parentheses():
+def test_let_or_match_as_a_bound_value_is_printed_in_parentheses():
     inner, outer = relay.var("i"), relay.var("o")
     bound = relay.Let(outer, relay.Let(inner, X, relay.abs(inner)), outer)
     assert printed(bound).split("\n")[1:4] == ["let %o = (", "  let %i = %x;", "  abs(%i)"]
     flat = bound.astext(show_meta_data=False, header=False)
-    assert "let %o = let %i = %x;" in flat  # as TVM prints it, which TVM cannot read
+    assert "let %o = let %i = %x;" in flat  # TVM prints this form, but cannot parse it
     for text in (bound.astext(), flat):
         assert relay.structural_equal(relay.parse_expr(text), bound, map_free_vars=True)
 
 
-def test_types_that_tvm_cannot_read_are_left_to_inference():
+def test_types_that_tvm_cannot_parse_are_printed_in_comments():
     cell = relay.var("r")
     body = relay.Let(cell, relay.RefCreate(relay.const(1)), relay.RefRead(cell))
     mod = relay.transform.InferType()(relay.IRModule.from_expr(body))
@@ -137,7 +137,7 @@ def test_types_that_tvm_cannot_read_are_left_to_inference():
     relay.assert_structural_equal(relay.parse(mod.astext()), mod)
 
 
-def test_scans_have_their_attributes_in_the_metadata_for_tvm():
+def test_scan_attributes_are_in_the_metadata_for_tvm():
     total = relay.cumsum(X, axis=1, exclusive=True)
     assert "cumsum(%x, axis=1, exclusive=True)" in printed(total)
     assert "cumsum(%x, meta[relay.attrs.ScanopAttrs][0])" in printed(total, for_tvm=True)
@@ -147,7 +147,7 @@ def test_scans_have_their_attributes_in_the_metadata_for_tvm():
         assert relay.structural_equal(relay.parse_expr(text), total, map_free_vars=True)
 
 
-def test_devices_are_written_in_words_without_metadata():
+def test_devices_are_printed_in_full_without_metadata():
     copy = relay.device_copy(X, "cpu", "cuda:1")
     assert "src_virtual_device=meta[VirtualDevice][0], dst" in printed(copy)
     short = copy.astext(show_meta_data=False, header=False)
@@ -161,7 +161,7 @@ def test_devices_are_written_in_words_without_metadata():
         relay.parse_expr(short.replace("device_type=1", "target=llvm"))
 
 
-def test_holes_are_alike():
+def test_incomplete_types_are_equal():
     def with_hole(inner: relay.Type) -> relay.Function:
         v = relay.Var("v", relay.TupleType([inner, relay.IncompleteType()]))
         return relay.Function([v], v)
@@ -174,7 +174,7 @@ def test_holes_are_alike():
     relay.assert_structural_equal(again, a)
 
 
-def test_spans_do_not_disturb_and_point_at_their_own_text():
+def test_spans_in_the_text_are_ignored_and_refer_to_it():
     mod = relay.parse("def @main(%x: int32) { let %y = abs(%x); (%y, abs(%x)) }", infer=False)
     text = mod.astext(show_span=True)
     assert "span=from_string:1:33" in text
@@ -186,11 +186,12 @@ def test_spans_do_not_disturb_and_point_at_their_own_text():
             assert lines[node.span.line - 1][node.span.column - 1 :].startswith("abs(%x)")
 
 
-# Texts that are shown, edited and read again ------------------------------------------------------
+# Text that is printed, edited and parsed
+# ---------------------------------------------------------
 
 
 def annotated() -> relay.IRModule:
-    """relu(x + x) annotated for dnnl, as AnnotateTarget leaves it."""
+    """relu(x + x) annotated for dnnl, as by AnnotateTarget."""
     begin, end = relay.annotation.compiler_begin, relay.annotation.compiler_end
     x = relay.var("x", shape=(2, 3))
     total = relay.add(begin(x, "dnnl"), begin(x, "dnnl"))
@@ -199,7 +200,7 @@ def annotated() -> relay.IRModule:
 
 
 @pytest.mark.parametrize("show", [str, relay.IRModule.astext])
-def test_annotations_are_shown_edited_and_read_again(show) -> None:
+def test_annotations_are_printed_edited_and_parsed(show) -> None:
     text = show(annotated())
     assert text.count('compiler="dnnl")') == 3 and "meta[" not in text
     relay.assert_structural_equal(relay.parse(text), annotated())
@@ -209,7 +210,7 @@ def test_annotations_are_shown_edited_and_read_again(show) -> None:
 
 
 @pytest.mark.parametrize("show", [str, relay.IRModule.astext])
-def test_a_begin_is_removed_by_hand(show) -> None:
+def test_begin_can_be_removed_by_hand(show) -> None:
     lines = show(annotated()).splitlines()
     (at,) = (n for n, line in enumerate(lines) if line.lstrip().startswith("%1 = annotation"))
     lines[at] = "  %1 = %x;"
@@ -219,7 +220,7 @@ def test_a_begin_is_removed_by_hand(show) -> None:
     assert total.args[1] is edited["main"].params[0]
 
 
-def test_both_forms_of_annotations_are_read() -> None:
+def test_both_forms_of_annotations_are_parsed() -> None:
     for_tvm = annotated().astext(for_tvm=True)
     assert for_tvm.count("meta[relay.attrs.CompilerAttrs]") == 3
     relay.assert_structural_equal(relay.parse(for_tvm), annotated())
@@ -236,7 +237,7 @@ def test_both_forms_of_annotations_are_read() -> None:
         "def @main(%x: T) -> T { let %y: ref(T) = ref(%x); ref_read(%y) }",
     ],
 )
-def test_references_and_unknown_lengths_in_annotations_and_type_definitions(text: str):
+def test_references_and_unknown_dimensions_in_type_definitions_are_parsed_back(text: str):
     mod = relay.parse(f'#[version = "0.0.5"]\n{text}')
     printed = mod.astext()
     again = relay.parse(printed)
@@ -244,8 +245,8 @@ def test_references_and_unknown_lengths_in_annotations_and_type_definitions(text
     assert again.astext() == printed
 
 
-def test_symbolic_lengths_in_type_definitions_and_references():
-    """One name stays one name, in the definition and in the functions."""
+def test_symbolic_dimensions_in_type_definitions_and_references_are_parsed_back():
+    """A name refers to one size, in the definition and in the functions."""
     n = symbol("n")
     rows = relay.TensorType((n, 3), "float32")
     header = relay.GlobalTypeVar("L")

@@ -1,4 +1,4 @@
-"""Where the tests of the text format find texts."""
+"""The texts for tests of the text format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRINTED = golden_files("print")
 
 
 def code_of(path: Path) -> str:
-    """A file without its head of comments."""
+    """A file without its comments at the beginning."""
     return "\n".join(li for li in path.read_text().split("\n") if not li.startswith("// "))
 
 
@@ -23,7 +23,7 @@ def style_of(path: Path) -> str:
 
 
 def words(text: str) -> list[str]:
-    """A text without its white space."""
+    """A text without white space."""
     return text.split()
 
 

@@ -1,4 +1,4 @@
-"""Kinds: type functions are defined and have the right number of arguments."""
+"""Kinds: type constructors must be defined and have the right number of arguments."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def module() -> IRModule:
     return mod
 
 
-def test_tensors_and_applied_names_are_types(module: IRModule) -> None:
+def test_tensors_and_applied_type_constructors_are_types(module: IRModule) -> None:
     tensor = TensorType((2,))
     listed = module.get_global_type_var("List")(tensor)
     assert check_kind(tensor) == TypeKind.Type
     assert check_kind(TupleType([listed, tensor]), module) == TypeKind.Type
 
 
-def test_a_name_alone_is_no_type(module: IRModule) -> None:
+def test_type_constructor_without_arguments_is_not_a_type(module: IRModule) -> None:
     assert check_kind(module.get_global_type_var("List"), module) == TypeKind.AdtHandle
     with pytest.raises(TypeInferenceError):
         check_kind(TupleType([module.get_global_type_var("List")]), module)
 
 
-def test_the_number_of_arguments_must_fit(module: IRModule) -> None:
+def test_wrong_number_of_type_arguments_is_refused(module: IRModule) -> None:
     tensor = TensorType((2,))
     with pytest.raises(TypeInferenceError, match="found 2"):
         check_kind(module.get_global_type_var("List")(tensor, tensor), module)
 
 
-def test_a_type_must_be_defined() -> None:
+def test_undefined_type_is_refused() -> None:
     with pytest.raises((TypeInferenceError, UnknownNameError), match="Nope"):
         check_kind(relay.GlobalTypeVar("Nope")(TensorType((2,))), IRModule())

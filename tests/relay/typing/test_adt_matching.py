@@ -1,4 +1,4 @@
-"""Which cases a match leaves out; the cases and their order are TVM 0.16's."""
+"""The cases that a match does not cover; the cases and their order equal TVM 0.16's."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def missing(*patterns: str) -> list[str]:
         (["Node(Leaf, _)", "Leaf"], ["Node(Node(_, _), _)"]),
     ],
 )
-def test_missing_cases(patterns: list[str], cases: list[str]):
+def test_missing_cases_are_listed_as_by_tvm(patterns: list[str], cases: list[str]):
     assert missing(*patterns) == cases
 
 
-def test_fields_must_be_as_many_everywhere():
+def test_wrong_number_of_pattern_fields_is_refused():
     with pytest.raises(TypeInferenceError, match="has 1 fields, expected 2"):
         missing("Cons(_)")
 
 
-def test_the_module_has_to_define_the_type():
+def test_match_on_an_undefined_type_is_refused():
     match = relay.Match(
         relay.Var("x"),
         [relay.Clause(relay.PatternConstructor(MODULE.get_type("Bit")[1]), relay.const(0))],
@@ -63,7 +63,7 @@ def test_the_module_has_to_define_the_type():
         relay.analysis.unmatched_cases(match, tvm.IRModule())
 
 
-def test_an_explosion_of_cases_is_refused_in_time():
+def test_exponential_number_of_cases_is_refused_soon():
     wide = ", ".join(["Zero"] * 40)
     with pytest.raises(TypeInferenceError, match="more than 5000 cases"):
         missing(f"({wide})")

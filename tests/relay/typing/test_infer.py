@@ -1,4 +1,4 @@
-"""Inference of what was inferred before: nothing is walked that cannot have changed."""
+"""Type inference of typed modules: only nodes that may have changed are traversed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X, Y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
 
 
 @given(mod=strategies.modules())
-def test_a_typed_module_is_given_back(mod: tvm.IRModule) -> None:
+def test_typed_module_is_returned_unchanged(mod: tvm.IRModule) -> None:
     typed = InferType()(mod)
     assert InferType()(typed) is typed
     with mock.patch.object(infer, "_SETTLED", WeakSet()):
@@ -30,7 +30,7 @@ def test_a_typed_module_is_given_back(mod: tvm.IRModule) -> None:
         assert structural_equal(InferType()(mod), typed)
 
 
-def test_a_function_that_stands_alone_is_not_walked_again() -> None:
+def test_unchanged_function_without_calls_is_not_traversed_again() -> None:
     x = relay.var("x", shape=(2,))
     typed = InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
     with mock.patch.object(infer.Solver, "walk", side_effect=AssertionError):
@@ -40,7 +40,7 @@ def test_a_function_that_stands_alone_is_not_walked_again() -> None:
 
 
 def calling(callee: relay.Function) -> tvm.IRModule:
-    """@main of float32 (2,), which calls @f, of the same, with its parameter."""
+    """@main of float32 (2,), which calls @f, of the same type, with its parameter."""
     y = relay.var("y", shape=(2,))
     mod = tvm.IRModule({"f": callee})
     mod["main"] = relay.Function([y], relay.Call(mod.get_global_var("f"), [y]))
@@ -56,14 +56,14 @@ def test_caller_is_typed_anew_when_its_callee_changes() -> None:
         InferType()(mod)
 
 
-def test_lengths_that_another_function_finds_reach_what_was_typed_before() -> None:
+def test_sizes_inferred_in_another_function_reach_typed_nodes() -> None:
     x = relay.var("x", relay.TensorType((symbol("n"),), "float32"))
     f = InferType()(tvm.IRModule({"f": relay.Function([x], relay.exp(x))}))["f"]
     assert InferType()(calling(f))["f"].body.checked_type == relay.TensorType((2,))
 
 
 @pytest.mark.parametrize("main", ["(%x: float32) { Full(%x) }", "(%x: Box[]) { %x }"])
-def test_data_needs_its_type_in_every_module(main: str) -> None:
+def test_data_needs_its_type_definition_in_every_module(main: str) -> None:
     typed = relay.parse(f'#[version = "0.0.5"] type Box {{ Full(float32) }} def @main{main}')
     assert InferType()(typed) is typed
     with pytest.raises(TypeInferenceError, match=r"Box.* the module"):
@@ -76,20 +76,20 @@ def test_equal_tensor_types_are_one_object() -> None:
     assert relay.TensorType((2,), "int8") is not relay.TensorType((2,))
 
 
-def test_lengths_of_another_dtype_are_kept() -> None:
+def test_dimensions_of_another_dtype_are_kept() -> None:
     narrow, wide = relay.TensorType((3,)), relay.TensorType((IntImm("int64", 3),))
     assert narrow == wide
     assert [t.shape[0].dtype for t in (narrow, wide)] == ["int32", "int64"]
 
 
-def test_free_variables_are_reported_before_other_faults_of_scopes() -> None:
+def test_free_variables_are_reported_before_other_scope_errors() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     twice = relay.Let(x, y, relay.Let(x, x, x))
     with pytest.raises(FreeVariableError, match="contains free variables"):
         InferType()(tvm.IRModule({"main": relay.Function([], twice)}))
 
 
-def test_a_partitioned_module_keeps_the_texts_it_was_read_from() -> None:
+def test_partitioned_module_keeps_its_source_texts() -> None:
     mod = relay.parse("""#[version = "0.0.5"]
     def @main(%x: Tensor[(2), float32]) {
       %0 = annotation.compiler_begin(%x, compiler="a");
@@ -116,7 +116,7 @@ def _let_of(value: relay.Expr, variable: relay.Var) -> relay.IRModule:
     ],
     ids=["variable", "call", "let", "called function", "branch"],
 )
-def test_a_let_whose_value_uses_its_variable_is_refused_as_by_tvm(value: relay.Expr) -> None:
+def test_let_whose_value_uses_its_variable_is_refused_as_by_tvm(value: relay.Expr) -> None:
     with pytest.raises(
         TypeInferenceError, match="%y is used in the value of its own let"
     ) as raised:
@@ -126,7 +126,7 @@ def test_a_let_whose_value_uses_its_variable_is_refused_as_by_tvm(value: relay.E
     assert (found.code, found.node) == ("BYL004", Y)
 
 
-def test_a_function_literal_that_a_let_binds_may_call_itself() -> None:
+def test_function_literal_bound_by_a_let_may_call_itself() -> None:
     f, a = relay.var("f"), relay.var("a", shape=(2,))
     itself = relay.Function([a], relay.Call(f, [relay.nn.relu(a)]), Y.type_annotation)
     mod = relay.IRModule.from_expr(relay.Function([X], relay.Let(f, itself, relay.Call(f, [X]))))

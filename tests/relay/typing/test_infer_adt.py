@@ -1,4 +1,4 @@
-"""Types of constructors, of matches and of what patterns bind; errors and their positions."""
+"""Types of constructors, matches and pattern variables; errors and their locations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def typed(text: str) -> tvm.IRModule:
     return relay.parse(HEADER + LIST + text)
 
 
-def test_a_constructor_makes_a_value_of_its_type():
+def test_constructor_call_has_the_type_of_its_data_type():
     mod = typed("def @main() { Cons(1, Cons(2, Nil)) }")
     ints = relay.TypeCall(relay.GlobalTypeVar("List"), [relay.scalar_type("int32")])
     call = mod["main"].body
@@ -25,14 +25,14 @@ def test_a_constructor_makes_a_value_of_its_type():
     assert call.type_args == (relay.scalar_type("int32"),)
 
 
-def test_a_call_of_a_generic_function_says_of_which_types():
+def test_call_of_a_generic_function_has_inferred_type_arguments():
     text = "def @pair[A, B](%a: A, %b: B) -> (A, B) { (%a, %b) }\ndef @main() { @pair(1, 2f) }"
     call = typed(text)["main"].body
     assert list(map(str, call.type_args)) == ["int32", "float32"]
     assert str(call.checked_type) == "(int32, float32)"
 
 
-def test_given_type_arguments_are_taken():
+def test_given_type_arguments_are_used():
     mod = typed("def @id[A](%a: A) -> A { %a }")
     call = relay.Call(mod.get_global_var("id"), [relay.const(1)])
     given = relay.Call(call.op, call.args, type_args=[relay.scalar_type("float32")])
@@ -43,7 +43,7 @@ def test_given_type_arguments_are_taken():
         infer_expr(relay.Call(call.op, call.args, type_args=given.type_args * 2), mod)
 
 
-def test_patterns_give_their_variables_types():
+def test_pattern_variables_get_types():
     mod = typed(
         "def @main(%l: List[(int32, bool)]) { match (%l) { Cons((%a, _), %r) => %a, Nil => 0 } }"
     )
@@ -52,18 +52,18 @@ def test_patterns_give_their_variables_types():
     assert str(rest.checked_type) == "List[(int32, bool)]"
 
 
-def test_a_recursive_function_needs_no_stated_result():
+def test_recursive_function_needs_no_declared_result():
     text = "def @len[A](%l: List[A]) { match (%l) { Nil => 0, Cons(_, %r) => add(1, @len(%r)) } }"
     assert str(typed(text)["len"].ret_type) == "int32"
 
 
-def test_an_empty_list_of_anything_is_left_open():
+def test_type_of_an_empty_list_stays_incomplete():
     mod = typed("def @main() { Nil }")
     assert str(mod["main"].ret_type) == "List[_]"
     assert relay.transform.InferType()(mod)["main"].ret_type == mod["main"].ret_type
 
 
-def test_inference_again_changes_nothing():
+def test_second_inference_changes_nothing():
     mod = typed("def @main(%l: List[int8]) { match (%l) { Nil => { %l }, Cons(_, %r) => { %r } } }")
     assert relay.transform.InferType()(mod)["main"] is mod["main"]
 
@@ -94,7 +94,7 @@ def test_match_with_a_question_mark_may_leave_cases_out():
     assert str(mod["main"].ret_type) == "int32"
 
 
-def test_a_module_must_define_what_it_uses():
+def test_module_must_define_the_types_it_uses():
     mod = typed("def @main() { Cons(1, Nil) }")
     bare = tvm.IRModule({"main": mod["main"].with_attr("x", 1)})
     fresh = relay.Call(mod["main"].body.op, mod["main"].body.args)
@@ -107,7 +107,7 @@ def test_function_with_a_more_general_type_is_accepted():
     assert str(typed(text + "def @main() { @f(Cons) }")["main"].ret_type) == "List[int32]"
 
 
-def test_an_applied_name_has_the_kind_of_a_type():
+def test_applied_type_constructor_has_the_kind_of_a_type():
     mod = typed("def @main() { 0 }")
     name, a = mod.get_global_type_var("List"), relay.TypeVar("A")
     kind = relay.TypeKind
@@ -132,7 +132,7 @@ def test_an_applied_name_has_the_kind_of_a_type():
             relay.analysis.check_kind(ty, mod)
 
 
-def test_a_generic_function_without_a_stated_result_is_typed_anew_for_each_call():
+def test_generic_function_without_a_declared_result_is_inferred_for_each_call():
     mod = relay.parse(
         """#[version = "0.0.5"]
         def @main(%x: int32) { (@pair(%x), @pair(True)) }
@@ -142,15 +142,15 @@ def test_a_generic_function_without_a_stated_result_is_typed_anew_for_each_call(
     assert str(mod["pair"].checked_type) == "fn [A](A) -> (A, A)"
 
 
-def test_a_parameter_that_is_called_is_a_function_of_what_it_is_given() -> None:
+def test_called_parameter_is_typed_as_a_function_of_its_arguments() -> None:
     mod = relay.parse("def @main(%x: int32, %f, %g) { (%f(%x), %g(%f(%x), 1.0f)) }", infer=False)
     hole = relay.parse("def @main(%x: int32, %f) -> int32 { %f(%x) }")
     assert str(hole["main"].checked_type) == "fn (int32, fn (int32) -> int32) -> int32"
     with pytest.raises(TypeInferenceError, match="cannot be inferred"):
-        infer_module(mod)  # nothing says what they give
+        infer_module(mod)  # their results are undetermined
 
 
-def test_a_generic_function_is_not_guessed_at() -> None:
+def test_generic_function_keeps_its_type_parameters() -> None:
     text = """
 def @id[A](%x: A) -> A { %x }
 def @main() { let %f = @id; (%f(1), %f(2.0f)) }

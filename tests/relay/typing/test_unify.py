@@ -1,4 +1,4 @@
-"""Unification: holes, dimensions, generic functions, and types that conflict."""
+"""Unification: incomplete types, dimensions, generic functions, and conflicting types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byoc_lab.relay.typing.unify import Unifier
 T = TensorType((2, 3))
 
 
-def test_a_hole_is_bound_to_the_other_type() -> None:
+def test_incomplete_type_is_bound_to_the_other_type() -> None:
     unifier, hole = Unifier(), IncompleteType()
     unifier.unify(TupleType([hole, T]), TupleType([T, T]))
     assert unifier.resolve(hole) == T
@@ -19,24 +19,24 @@ def test_a_hole_is_bound_to_the_other_type() -> None:
     assert unifier.holes(TupleType([hole])) == []
 
 
-def test_two_holes_are_bound_together() -> None:
+def test_two_incomplete_types_are_bound_together() -> None:
     unifier, one, other = Unifier(), IncompleteType(), IncompleteType()
     unifier.unify(one, other)
     unifier.unify(one, T)
     assert unifier.resolve(other) == T
 
 
-def test_a_type_cannot_contain_itself() -> None:
+def test_type_that_contains_itself_is_refused() -> None:
     unifier, hole = Unifier(), IncompleteType()
     with pytest.raises(TypeInferenceError, match="would contain itself"):
         unifier.unify(hole, TupleType([hole]))
 
 
-def test_an_unknown_dimension_goes_with_any_other() -> None:
+def test_unknown_dimension_unifies_with_any_other() -> None:
     assert Unifier().unify(TensorType((Any(), 3)), T) is not None
 
 
-def test_a_symbolic_length_becomes_the_number_it_is_unified_with() -> None:
+def test_symbolic_dimension_is_bound_to_the_unified_number() -> None:
     unifier, n = Unifier(), symbol("n")
     unifier.unify(TensorType((n, 3)), T)
     assert unifier.resolve(TensorType((n, n))) == TensorType((2, 2))
@@ -47,7 +47,7 @@ def test_a_symbolic_length_becomes_the_number_it_is_unified_with() -> None:
     [TensorType((2, 4)), TensorType((2,)), TensorType((2, 3), "int32"), TupleType([T])],
     ids=str,
 )
-def test_types_that_differ_conflict(other: TensorType) -> None:
+def test_different_types_conflict(other: TensorType) -> None:
     with pytest.raises(TypeInferenceError, match="expected"):
         Unifier().unify(T, other)
 

@@ -1,5 +1,5 @@
-"""Without the DNNL extension, apache-tvm or a compiler: the same partitions and numbers, no proof
-of offload, no times, and each place says so."""
+"""Without the DNNL extension, apache-tvm or a compiler: equal partitions and results, but no
+proof of offloading and no times; every display says so."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["tvm", "no tvm"])
 def host(request: pytest.FixtureRequest) -> str:
-    """The host of an executable: both kinds, without a C compiler."""
+    """The host part of an executable: both kinds, without a C compiler."""
     request.getfixturevalue("without_compiler")
     if request.param == "tvm":
         pytest.importorskip("tvm", reason="apache-tvm is not installed")
@@ -68,7 +68,7 @@ def partitioned() -> IRModule:
     return byoc_lab.trace(fused_ops.network(), "dnnl").result
 
 
-def test_dnnl_regions_are_computed_by_numpy_and_each_place_says_so(
+def test_numpy_computes_dnnl_regions_and_every_display_says_so(
     without_dnnl: None, host: str
 ) -> None:
     exe = build(partitioned())
@@ -92,7 +92,7 @@ def test_dnnl_regions_are_computed_by_numpy_and_each_place_says_so(
 
 @pytest.mark.parametrize("name", ["dnnl", "partition_for_dnnl"])
 @pytest.mark.parametrize("kind", ["float32", "int8", "mobilenet"])
-def test_partitions_do_not_ask_the_library(
+def test_partitions_do_not_need_the_extension(
     name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked(*args: Any) -> Any:
@@ -109,7 +109,7 @@ def test_partitions_do_not_ask_the_library(
     assert any(e.offloaded for e in byoc_lab.explain(mod, "dnnl"))
 
 
-def test_such_regions_are_no_proof_of_offload_unless_that_is_accepted(
+def test_regions_computed_by_numpy_do_not_count_as_offloaded_unless_accepted(
     without_dnnl: None, host: str
 ) -> None:
     exe = build(partitioned())
@@ -127,7 +127,7 @@ def test_such_regions_are_no_proof_of_offload_unless_that_is_accepted(
         left.assert_offloaded(accept_numpy=True)
 
 
-def test_such_regions_have_no_times(without_dnnl: None, host: str) -> None:
+def test_regions_computed_by_numpy_have_no_times(without_dnnl: None, host: str) -> None:
     exe = build(partitioned())
     with exe.profiling():
         exe.run([IMAGE])
@@ -140,7 +140,7 @@ def test_such_regions_have_no_times(without_dnnl: None, host: str) -> None:
             getattr(timing, name)
 
 
-def test_a_wrong_module_is_found_without_dnnl_and_tvm(without_dnnl: None, host: str) -> None:
+def test_wrong_module_is_found_without_dnnl_and_tvm(without_dnnl: None, host: str) -> None:
     mod = partitioned()
     (gv,) = (g for g in mod.get_global_vars() if g.name_hint != "main")
     function = mod[gv]
@@ -152,7 +152,7 @@ def test_a_wrong_module_is_found_without_dnnl_and_tvm(without_dnnl: None, host: 
         report.check()
 
 
-def test_code_generation_refuses_the_same_without_the_extension(without_dnnl: None) -> None:
+def test_code_generation_refuses_the_same_calls_without_the_extension(without_dnnl: None) -> None:
     x = relay.var("x", shape=(2, 3))
     body = relay.annotation.compiler_end(
         relay.erf(relay.annotation.compiler_begin(x, "dnnl")), "dnnl"
@@ -165,7 +165,7 @@ def test_code_generation_refuses_the_same_without_the_extension(without_dnnl: No
         assert build(mod, fallback=True).linked[0].compiled is None
 
 
-def test_an_isolated_region_of_numpy_is_still_none_of_dnnl(without_dnnl: None) -> None:
+def test_isolated_region_computed_by_numpy_does_not_count_as_dnnl_s(without_dnnl: None) -> None:
     codegen = backends.isolated(backends.get("dnnl").codegen)  # type: ignore[arg-type]
     exe = build(partitioned(), backends={"dnnl": codegen})
     exe.run([IMAGE])
@@ -179,7 +179,7 @@ Compute = Callable[..., Any]
 
 
 def python_region(compute: Compute) -> IRModule:
-    """exp(x) in a region of `compute`, and one added by the host; two results in a tuple."""
+    """exp(x) in a region of `compute`, plus one, added by the host; two results in a tuple."""
     backends.register(
         "toy_missing", supports=["exp"], codegen=lambda f, symbol: PythonRegion(compute)
     )
@@ -228,7 +228,7 @@ def two_results(symbol: str, count: int) -> IRModule:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_region_with_a_tuple_as_result(host: str, count: int) -> None:
+def test_region_with_a_tuple_as_result_equals_the_reference(host: str, count: int) -> None:
     def codegen(function: Any, symbol: str) -> Any:
         return PythonRegion(lambda x: (np.exp(x), np.tanh(x))[:count])
 
@@ -239,7 +239,7 @@ def test_a_region_with_a_tuple_as_result(host: str, count: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_outputs_are_arrays_of_their_own(without_tvm: None) -> None:
+def test_outputs_are_separate_arrays(without_tvm: None) -> None:
     x = relay.var("x", shape=(2, 3))
     exe = build(infer_module(IRModule.from_expr(relay.Function([x], x))))
     values = np.zeros((2, 3), np.float32)
@@ -248,7 +248,7 @@ def test_outputs_are_arrays_of_their_own(without_tvm: None) -> None:
     assert (values == 0).all()
 
 
-def test_a_global_function_of_tvm_with_the_name_of_a_region_stays() -> None:
+def test_tvm_s_global_function_with_the_name_of_a_region_stays() -> None:
     tvm_ffi = pytest.importorskip("tvm_ffi", reason="apache-tvm-ffi is not installed")
     tvm_ffi.register_global_func("r_missing", lambda: 7, override=True)
     try:
@@ -274,21 +274,23 @@ def test_bfloat16_regions_run_in_both_hosts(without_dnnl: None, host: str) -> No
 # What needs a compiler
 
 
-def test_regions_in_c_say_that_the_compiler_is_missing(without_compiler: None) -> None:
+def test_c_region_without_a_compiler_raises_build_error(without_compiler: None) -> None:
     x = relay.var("x", shape=(2, 3))
     mod = infer_module(IRModule.from_expr(relay.nn.relu(x)))
     with pytest.raises(BuildError, match="needs a C compiler, and found none of cc, gcc, clang"):
         build(backends.partition(mod, "ccompiler"))
 
 
-def test_libraries_need_tvm(without_tvm: None, tmp_path: Any) -> None:
+def test_export_without_tvm_raises_missing_dependency_error(
+    without_tvm: None, tmp_path: Any
+) -> None:
     exe = build(partitioned(), offload=False)
     with pytest.raises(MissingDependencyError, match="needs apache-tvm"):
         exe.export_library(tmp_path / "net.so")
 
 
 @pytest.mark.slow
-def test_the_demo_states_numbers_and_no_times(without_dnnl: None, tmp_path: Path) -> None:
+def test_demo_without_dnnl_prints_results_and_no_times(without_dnnl: None, tmp_path: Path) -> None:
     lines: list[str] = []
     assert run_demo(tmp_path / "demo.html", lines.append, image_size=32, repeat=2)
     text = "\n".join(lines)

@@ -1,4 +1,5 @@
-"""What the cards of regions say, who counted it, and what `assert_offloaded` demands."""
+"""Cards of regions: their content, who counted calls, and the requirements of
+`assert_offloaded`."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def in_numpy(function: Function, symbol: str) -> Any:
 
 
 class Liar(BoundPythonRegion):
-    """A region of NumPy's that says of itself whatever it is told to."""
+    """A region computed by NumPy that reports any given statistics."""
 
     def __init__(self, function: Function, symbol: str, said: dict[str, Any]):
         super().__init__(function, symbol, PythonRegion(lambda x: x @ X.T))
@@ -58,7 +59,7 @@ def liar(said: dict[str, Any]) -> Any:
     return build(dense(), backends={"mine": lambda f, symbol: Liar(f, symbol, said)})
 
 
-def test_a_card_names_the_largest_error_and_the_one_nearest_to_its_tolerance() -> None:
+def test_card_shows_the_largest_error_and_the_one_nearest_to_its_tolerance() -> None:
     facts = RegionInfo("region", "dnnl", None, 3)
     card = RegionCard(facts, 1, native=True, errors=RegionErrors(4.6e-06, 2.1e-07, 3.0e-07))
     assert str(card).endswith(
@@ -73,7 +74,7 @@ def test_a_card_names_the_largest_error_and_the_one_nearest_to_its_tolerance() -
 
 
 @pytest.mark.native
-def test_a_card_has_work_rate_share_and_boundary() -> None:
+def test_card_has_flops_rate_share_of_peak_and_bytes() -> None:
     exe = build(dense("dnnl"))
     exe(X)
     with exe.profiling():
@@ -87,13 +88,13 @@ def test_a_card_has_work_rate_share_and_boundary() -> None:
     assert exe.cards().host == Cost(flops=2 * 64 * 64, calls=2)
 
 
-def test_the_peak_is_measured_once() -> None:
+def test_peak_is_measured_once() -> None:
     assert machine_peak() is machine_peak()
     assert machine_peak().flops_per_second > 1e9
 
 
 @pytest.mark.native
-def test_a_region_is_compared_with_the_peak_of_its_dtype() -> None:
+def test_region_is_compared_with_the_peak_of_its_dtype() -> None:
     x = relay.var("x", shape=(64, 64), dtype="uint8")
     begin = compiler_begin(x, "dnnl")
     weight = compiler_begin(relay.const(np.ones((64, 64), np.int8)), "dnnl")
@@ -112,7 +113,7 @@ def test_a_region_is_compared_with_the_peak_of_its_dtype() -> None:
     assert machine_peak("int64") is machine_peak()
 
 
-def test_the_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
+def test_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
     exe = build(dense(), backends={"mine": in_numpy})
     for _ in range(3):
         exe(X)
@@ -125,7 +126,7 @@ def test_the_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
 
 
 @pytest.mark.parametrize(("taken", "calls"), [(True, 3), (False, 0)])
-def test_calls_in_a_branch_are_those_that_were_taken(taken: bool, calls: int) -> None:
+def test_only_calls_in_the_taken_branch_are_counted(taken: bool, calls: int) -> None:
     mod = dense()
     x, choice = relay.var("x", shape=(64, 64)), relay.var("choice", shape=(), dtype="bool")
     (gv,) = (g for g in mod.get_global_vars() if g.name_hint != "main")
@@ -150,7 +151,9 @@ def test_calls_in_a_branch_are_those_that_were_taken(taken: bool, calls: int) ->
         ),
     ],
 )
-def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> None:
+def test_invented_statistics_are_reported_as_contradictions(
+    said: dict[str, Any], message: str
+) -> None:
     exe = liar(said)
     with exe.profiling():
         exe(X)
@@ -162,8 +165,8 @@ def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> N
 
 
 @pytest.mark.native
-def test_native_calls_of_a_back_end_before_the_program_ran_count_for_nothing() -> None:
-    """A back end that runs its region while it compiles it: that is not a run of the program."""
+def test_native_calls_before_the_program_ran_are_not_counted() -> None:
+    """A back end may run its region during compilation, which is not a run of the program."""
 
     def eager(function: Function, symbol: str) -> Any:
         region = get_backend("dnnl")(function, symbol)
@@ -179,7 +182,7 @@ def test_native_calls_of_a_back_end_before_the_program_ran_count_for_nothing() -
     assert [card.calls for card in exe.cards()] == [1]
 
 
-def test_too_few_calls_are_caught_without_profiling() -> None:
+def test_too_few_native_calls_are_reported_without_profiling() -> None:
     exe = liar({"calls": 1})
     exe(X)
     exe.assert_offloaded()
@@ -189,10 +192,10 @@ def test_too_few_calls_are_caught_without_profiling() -> None:
 
 
 @pytest.mark.parametrize(("rate", "caught"), [(1e5, True), (1e15, False)])
-def test_work_that_no_machine_does_in_the_time_is_caught(
+def test_impossible_speed_is_reported_as_a_contradiction(
     rate: float, caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A region that returns zeros at once, beside what a machine of such a peak could do."""
+    """A region returns zeros at once; its speed is compared with the given peak."""
     monkeypatch.setattr(meter, "machine_peak", lambda: Peak(rate, "a test"))
     zeros = PythonRegion(np.zeros_like)
     exe = build(dense(), backends={"mine": lambda f, symbol: zeros.bind(f, symbol)})
@@ -202,7 +205,7 @@ def test_work_that_no_machine_does_in_the_time_is_caught(
     assert any("cannot have computed" in text for text in card.contradictions) == caught
 
 
-def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
+def test_statistics_that_raise_are_reported_as_a_contradiction() -> None:
     class Silent(Liar):
         def stats(self) -> dict[str, Any]:
             raise KeyError("no statistics today")
@@ -224,7 +227,7 @@ def test_unverified_statistics_of_a_back_end_are_labelled() -> None:
     assert card.cells()[HEAD.index("kernels")] == "1 (as it reports)"
 
 
-def test_demands_on_what_is_offloaded() -> None:
+def test_assert_offloaded_checks_required_regions_and_flops() -> None:
     exe = build(dense(), backends={"mine": in_numpy})
     exe(X)
     exe.assert_offloaded(regions=1, min_flops=DENSE_FLOPS, min_share=0.98)
@@ -240,7 +243,7 @@ def test_demands_on_what_is_offloaded() -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("compiler", ["dnnl", "ccompiler"])
-def test_a_loaded_library_has_cards(compiler: str, tmp_path: Path) -> None:
+def test_loaded_library_has_cards(compiler: str, tmp_path: Path) -> None:
     x = relay.var("x", shape=(2, 3))
     body = compiler_end(nn.relu(compiler_begin(x, compiler)), compiler)
     mod = PartitionGraph()(infer_module(IRModule.from_expr(body + relay.const(np.float32(1)))))
@@ -260,7 +263,7 @@ def test_a_loaded_library_has_cards(compiler: str, tmp_path: Path) -> None:
     library.assert_offloaded(regions=1, min_share=0.4)
 
 
-def test_an_operation_counts_its_reorders_and_groups_the_digits_of_its_time() -> None:
+def test_card_of_an_operation_counts_reorders_and_formats_its_time() -> None:
     once = OpCard("nn.conv2d_0", "jit", reorders=1, time_us=524_564.0)
     assert str(once) == "nn.conv2d_0: jit; 1 reorder; 524,564 us"
     assert "; 2 reorders; " in str(replace(once, reorders=2))

@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.dims.integers import IntImm
 x = relay.var("x", shape=(2,))
 
 
-def test_dimensions_are_integers_with_a_value() -> None:
+def test_dimensions_are_integers_with_value_and_dtype() -> None:
     (two,) = x.type_annotation.shape
     assert (two, two.value, two.dtype, str(two)) == (2, 2, "int32", "2")
     for copied in (copy.deepcopy(two), pickle.loads(pickle.dumps(two))):

@@ -1,4 +1,4 @@
-"""Symbolic lengths: their arithmetic against Python's, and modules that have them."""
+"""Symbolic dimensions: their arithmetic equals Python's, and modules may contain them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def trees() -> st.SearchStrategy:
 
 
 def value(tree, names):
-    """The tree's value by Python's own arithmetic."""
+    """The tree's value in Python's own arithmetic."""
     if not isinstance(tree, tuple):
         return names.get(tree, tree)
     key, a, b = tree
@@ -72,12 +72,12 @@ def at(made, n, m):
 
 
 @given(trees(), st.integers(0, 30), st.integers(0, 30))
-def test_a_length_is_what_python_computes(tree, n, m) -> None:
+def test_dimension_equals_python_s_result(tree, n, m) -> None:
     assert at(length(tree), n, m) == value(tree, {"n": n, "m": m})
 
 
 @given(trees(), trees())
-def test_equal_lengths_are_equal_for_every_value(one, other) -> None:
+def test_equal_dimensions_are_equal_for_every_value(one, other) -> None:
     a, b = length(one), length(other)
     if a == b:
         assert hash(a) == hash(b)
@@ -85,7 +85,7 @@ def test_equal_lengths_are_equal_for_every_value(one, other) -> None:
 
 
 @given(trees(), trees(), trees())
-def test_sums_and_products_have_no_order(one, other, third) -> None:
+def test_sums_and_products_are_commutative_and_associative(one, other, third) -> None:
     a, b, c = map(length, (one, other, third))
     assert a + b == b + a and a * b == b * a
     assert (a + b) + c == a + (b + c) and (a * b) * c == a * (b * c)
@@ -94,7 +94,7 @@ def test_sums_and_products_have_no_order(one, other, third) -> None:
 
 
 @given(trees())
-def test_apache_tvm_computes_the_same_lengths(tree) -> None:
+def test_apache_tvm_computes_the_same_dimensions(tree) -> None:
     te = pytest.importorskip("tvm.te", reason="apache-tvm is not installed")
     names = {"n": te.var("n"), "m": te.var("m")}
     made = {
@@ -122,7 +122,7 @@ def test_apache_tvm_computes_the_same_lengths(tree) -> None:
 
 
 @given(trees())
-def test_text_and_json_keep_a_length(tree) -> None:
+def test_text_and_json_keep_a_symbolic_dimension(tree) -> None:
     made = length(tree)
     if not isinstance(made, Symbolic):
         return
@@ -148,11 +148,11 @@ def test_text_and_json_keep_a_length(tree) -> None:
         (1 - N, "-n + 1"),
     ],
 )
-def test_lengths_are_shown_as_sums(made, shown) -> None:
+def test_dimensions_are_printed_as_sums(made, shown) -> None:
     assert str(made) == shown
 
 
-def test_unknown_is_stronger_than_a_name() -> None:
+def test_any_combined_with_a_symbol_is_any() -> None:
     for made in (N + Any(), Any() + N, N * Any(), Any() - N, N - Any(), longest(N, Any())):
         assert isinstance(made, Any)
 
@@ -191,14 +191,14 @@ def function(*shapes, result=0):
         (function((N + M, 2 * N, M)), function((N + M, 3 * M, N)), False),
     ],
 )
-def test_names_of_lengths_do_not_count(one, other, same) -> None:
+def test_names_of_symbolic_sizes_are_ignored_in_functions(one, other, same) -> None:
     assert relay.structural_equal(one, other) is same
     assert relay.structural_equal(other, one) is same
     if same:
         assert relay.structural_hash(one) == relay.structural_hash(other)
 
 
-def test_types_alone_tell_names_apart() -> None:
+def test_names_of_symbolic_sizes_are_compared_in_types_alone() -> None:
     one, other = relay.TensorType((N, 3)), relay.TensorType((M, 3))
     assert one != other and not relay.structural_equal(one, other)
     assert relay.structural_equal(one, other, map_free_vars=True)
@@ -209,13 +209,13 @@ def test_types_alone_tell_names_apart() -> None:
         _ = one.concrete_shape
 
 
-def test_two_names_do_not_broadcast() -> None:
+def test_two_symbolic_sizes_do_not_broadcast() -> None:
     x, y = relay.var("x", shape=(N, 3)), relay.var("y", shape=(M, 3))
     with pytest.raises(TypeInferenceError, match="do not broadcast: dimension -2 is n and m"):
         relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], x + y)))
 
 
-def test_a_length_that_meets_a_number_is_that_number() -> None:
+def test_symbolic_size_unified_with_a_number_becomes_the_number() -> None:
     x = relay.var("x", shape=(N, M))
     f = relay.Function([x], relay.nn.relu(x))
     a = relay.var("a", shape=(5, 3))
@@ -227,7 +227,7 @@ def test_a_length_that_meets_a_number_is_that_number() -> None:
     assert inner.params[0].type_annotation == relay.TensorType((5, 3))
 
 
-def test_a_text_without_metadata_keeps_which_lengths_are_one() -> None:
+def test_text_without_metadata_keeps_equal_sizes_equal() -> None:
     f = function((N, M), (M, N))
     with pytest.warns(ElidedMetadataWarning, match="2 symbolic dimensions have invented names"):
         read = relay.parse(tvm.IRModule.from_expr(f).astext(show_meta_data=False))
@@ -241,14 +241,14 @@ def typed(body: relay.Expr, *params: relay.Var) -> relay.IRModule:
 
 
 def survives(mod: relay.IRModule) -> None:
-    """Its text and JSON are read again, and findings are shown."""
+    """Its text and JSON can be read again, and findings can be printed."""
     assert relay.structural_equal(relay.parse(mod.astext()), mod)
     assert relay.structural_equal(read_node_json(write_node_json(mod)), mod)
     assert str(tvm.lint(mod))
 
 
 @pytest.mark.parametrize(("count", "exact"), [(MAX_LEAVES, True), (1_000, False)])
-def test_a_sum_of_many_lengths_is_exact_or_not_known(count: int, exact: bool) -> None:
+def test_sum_of_many_sizes_is_exact_or_unknown(count: int, exact: bool) -> None:
     parts = [relay.var(f"x{i}", relay.TensorType((symbol(f"n{i}"), 2))) for i in range(count)]
     mod = typed(relay.concatenate(parts, 0), *parts)
     assert isinstance(mod["main"].ret_type.shape[0], Symbolic if exact else Any)
@@ -267,7 +267,7 @@ def test_a_sum_of_many_lengths_is_exact_or_not_known(count: int, exact: bool) ->
     ],
     ids=["halved", "one and a half", "three times", "twice"],
 )
-def test_lengths_of_a_long_chain_stay_small(step, steps: int) -> None:
+def test_sizes_of_a_long_chain_stay_small(step, steps: int) -> None:
     x = end = relay.var("x", relay.TensorType((1, 3, symbol("n"), symbol("m"))))
     for _ in range(steps):
         end = step(end)
@@ -285,7 +285,7 @@ def test_repeated_powers_of_a_symbolic_size_become_any() -> None:
     assert isinstance(power, Any)
 
 
-def test_lengths_fit_64_bits() -> None:
+def test_dimensions_are_limited_to_64_bits() -> None:
     assert as_dim(2**63 - 1) == 2**63 - 1
     with pytest.raises(TypeInferenceError, match="must fit 64 bits, found 9,223,372"):
         as_dim(2**63)

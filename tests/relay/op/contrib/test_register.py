@@ -1,4 +1,4 @@
-"""What a compiler registers to be done to its functions when they are cut out."""
+"""`register_optimizer`: passes that a compiler runs on its functions during partitioning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPILER = "optimizing"
 
 @pytest.fixture
 def seen() -> Iterator[list[IRModule]]:
-    """The modules that the optimizer of COMPILER, constant folding, was given."""
+    """The modules given to the optimizer of COMPILER, which folds constants."""
     given: list[IRModule] = []
 
     @register_optimizer(COMPILER)
@@ -30,7 +30,7 @@ def seen() -> Iterator[list[IRModule]]:
     del register._OPTIMIZERS[COMPILER]
 
 
-def test_the_function_that_is_cut_out_is_optimized(seen: list[IRModule]) -> None:
+def test_partitioned_function_is_optimized(seen: list[IRModule]) -> None:
     x = relay.var("x", shape=(2,))
     one = compiler_begin(relay.const(np.ones(2, "float32")), COMPILER)
     two = compiler_begin(x, COMPILER)

@@ -1,4 +1,5 @@
-"""Errors about TVM's integrations that are not registered: where their tables are."""
+"""Errors on TVM's integrations that are not registered: they name the import that registers
+them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ for ask in (byoc_lab.explain, byoc_lab.trace, byoc_lab.coverage, byoc_lab.lint):
 """
 
 
-def test_the_names_are_those_of_compat() -> None:
+def test_names_equal_those_of_compat() -> None:
     found = subprocess.run(
         [sys.executable, "-c", "from byoc_lab.compat.integrations import MODULES; print(*MODULES)"],
         capture_output=True, text=True, check=True,
@@ -39,11 +40,11 @@ def test_the_names_are_those_of_compat() -> None:
 
 
 @pytest.mark.parametrize("name", IN_COMPAT)
-def test_the_errors_name_the_import_that_registers_them(name: str) -> None:
+def test_errors_name_the_import_that_registers_the_integration(name: str) -> None:
     subprocess.run([sys.executable, "-c", SCRIPT.format(name=name)], check=True)
 
 
-def test_the_command_that_the_error_names_works(tmp_path: Path) -> None:
+def test_command_in_the_error_works(tmp_path: Path) -> None:
     file = tmp_path / "net.relay"
     file.write_text("def @main(%x: Tensor[(4, 4), float16]) { nn.dense(%x, %x) }")
     assert "`python -m byoc_lab.compat -m byoc_lab.cli`" in unregistered("cutlass", [])
@@ -55,7 +56,7 @@ def test_the_command_that_the_error_names_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_HERE)
-def test_others_are_named_as_tvm_s(name: str) -> None:
+def test_other_integrations_are_named_as_tvm_s(name: str) -> None:
     assert "integrations, and byoc_lab does not have its table" in unregistered(name, ["dnnl"])
 
 

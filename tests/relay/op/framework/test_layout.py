@@ -1,4 +1,4 @@
-"""Permutations of axes mean what numpy.transpose makes of them."""
+"""Permutations of axes agree with numpy.transpose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXES = st.integers(0, 5).flatmap(lambda rank: st.permutations(range(rank))).map(
 
 
 @given(AXES)
-def test_a_shape_is_permuted_as_numpy_permutes_a_tensor(axes: tuple[int, ...]) -> None:
+def test_shape_is_permuted_as_numpy_permutes_a_tensor(axes: tuple[int, ...]) -> None:
     tensor = np.zeros(range(2, 2 + len(axes)))
     permuted = permute(tensor.shape, axes)
     assert permuted == tensor.transpose(axes).shape
@@ -32,7 +32,7 @@ def test_a_shape_is_permuted_as_numpy_permutes_a_tensor(axes: tuple[int, ...]) -
     assert is_identity(axes) == (permuted == tensor.shape)
 
 
-def test_a_permutation_turns_one_layout_into_another() -> None:
+def test_permutation_converts_one_layout_into_another() -> None:
     assert permutation("NHWC", "NCHW") == (0, 3, 1, 2)
     assert "".join(permute("NHWC", permutation("NHWC", "NCHW"))) == "NCHW"
     assert is_permutation("NHWC", "NCHW") and not is_permutation("NCHW16c", "NCHW")

@@ -1,4 +1,4 @@
-"""Handwritten functions have the defaults of the definitions."""
+"""Handwritten builders have the defaults of the operator definitions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:
 x, m = var("x", 1, 4, 8, 8), var("m", 3, 4)
 
 
-def test_a_written_function_has_the_defaults_of_the_definition() -> None:
+def test_handwritten_function_has_the_defaults_of_the_definition() -> None:
     assert inspect.signature(nn.dropout_raw).parameters["rate"].default == 0.5
     assert nn.dropout(x).tuple_value.attrs.rate == 0.5

@@ -1,4 +1,4 @@
-"""Builders follow from definitions; wrong definitions are refused."""
+"""Builders are generated from definitions; invalid definitions are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def signature(op: relay.Op) -> str:
     return str(inspect.signature(builder(op)))
 
 
-def test_a_definition_gives_order_names_and_defaults_of_its_builder() -> None:
+def test_definition_determines_order_names_and_defaults_of_its_builder() -> None:
     assert signature(operator("plain")) == "(data, batch_dims=0, axis=None, mode='clip')"
     given = operator(
         "given",
@@ -54,14 +54,14 @@ def test_a_definition_gives_order_names_and_defaults_of_its_builder() -> None:
     assert call.attrs.items() == [("batch_dims", 0), ("axis", 1), ("mode", "wrap")]
 
 
-def test_a_fixed_attribute_is_no_parameter_and_may_be_called_as_an_argument() -> None:
+def test_fixed_attribute_is_not_a_parameter_and_its_name_may_be_an_argument() -> None:
     op = operator("fixed", "data axis", fixed={"axis": 7, "mode": "wrap"})
     assert signature(op) == "(data, axis, batch_dims=0)"
     call = builder(op)(m, i)
     assert call.args[1] is i and call.attrs.axis == 7 and call.attrs.mode == "wrap"
 
 
-def test_numbers_become_constants_where_the_definition_says_so() -> None:
+def test_numbers_become_constants_if_the_definition_allows_it() -> None:
     op = operator("constants", "data limit", constants={"limit": "float64"})
     assert builder(op)(m, 2).args[1].data.dtype == "float64"
     assert builder(op)(m, i).args[1] is i
@@ -79,18 +79,18 @@ def test_numbers_become_constants_where_the_definition_says_so() -> None:
         ("axis mode", "'data' is missing"),
     ],
 )
-def test_parameters_that_do_not_fit_are_named(parameters: str, message: str) -> None:
+def test_invalid_parameters_are_named(parameters: str, message: str) -> None:
     with pytest.raises(OperatorDefinitionError, match=message):
         builder(operator("wrong", parameters=parameters))
 
 
 @pytest.mark.parametrize("option", ["defaults", "constants"])
-def test_an_option_of_no_parameter_is_named(option: str) -> None:
+def test_option_of_an_unknown_parameter_is_named(option: str) -> None:
     with pytest.raises(OperatorDefinitionError, match=f"{option}: 'axes' does not exist; possible"):
         builder(operator("wrong", **{option: {"axes": None}}))
 
 
-def test_an_optional_dtype_may_be_none() -> None:
+def test_optional_dtype_may_be_none() -> None:
     """As in TVM, which prints these calls without it."""
     assert "nn.conv2d(%x, %w, padding=[0, 0, 0, 0])" in nn.conv2d(x, w, out_dtype=None).astext()
     with pytest.raises(AttributeValueError, match="'dtype' must be dtype, found None"):

@@ -1,4 +1,4 @@
-"""Broadcasting against NumPy, with unknown dimensions too."""
+"""Broadcasting compared with NumPy, also with unknown dimensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ small = st.lists(st.sampled_from([1, 1, 2, 3]), max_size=4).map(tuple)
 
 
 @given(small, small)
-def test_broadcast_is_that_of_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_broadcast_equals_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     lhs, rhs = TensorType(a), TensorType(b)
     try:
         wanted = np.broadcast_shapes(a, b)
@@ -27,8 +27,8 @@ def test_broadcast_is_that_of_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> N
 
 
 @given(small, small, st.data())
-def test_unknown_dimensions_never_contradict_the_known_result(a, b, data) -> None:
-    """Whatever a `?` turns out to be, the result is what was said, or `?` was."""
+def test_broadcast_with_unknown_dimensions_never_contradicts_the_known_result(a, b, data) -> None:
+    """For every value of `?`, the result is the inferred one, or `?` was inferred."""
     try:
         wanted = np.broadcast_shapes(a, b)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Resizing against ONNX Runtime."""
+"""Resizing compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab import relay
 from byoc_lab.relay.image import resize2d
 from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 
-RESIZES = [  # ONNX coordinates, mode, more options of ONNX, our options
+RESIZES = [  # ONNX coordinates, mode, other options of ONNX, options of Relay
     ("half_pixel", "linear", {}, {}),
     ("align_corners", "linear", {}, {"coordinate_transformation_mode": "align_corners"}),
     ("asymmetric", "linear", {}, {"coordinate_transformation_mode": "asymmetric"}),
@@ -57,7 +57,7 @@ def test_resize_agrees_with_onnxruntime(coordinates, mode, theirs, ours, size) -
 @pytest.mark.parametrize("method", ["linear", "nearest_neighbor", "cubic"])
 @pytest.mark.parametrize("size", [(1,), (1, 1), (1, 4), (4, 1), (2, 1, 3)])
 @pytest.mark.parametrize("last", [False, True])
-def test_align_corners_to_a_length_of_1_builds(method, size, last) -> None:
+def test_align_corners_to_a_size_of_1_is_built(method, size, last) -> None:
     pytest.importorskip("tvm")
     rank = len(size)
     shape = (1, *[5] * rank, 2) if last else (1, 2, *[5] * rank)

@@ -1,4 +1,4 @@
-"""Activations against ONNX Runtime."""
+"""Activations compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ ACTIVATIONS = [
 
 
 @pytest.mark.parametrize(("call", "op", "options"), ACTIVATIONS, ids=[a[1] for a in ACTIVATIONS])
-def test_activation_is_that_of_onnx_runtime(call, op, options) -> None:
+def test_activation_agrees_with_onnxruntime(call, op, options) -> None:
     x = numbers((2, 3, 4, 5), 0) * 30
     np.testing.assert_allclose(run(call, x), run_onnx(op, x, **options), rtol=1e-5, atol=2e-6)

@@ -1,4 +1,4 @@
-"""Global and adaptive pooling against ONNX Runtime and NumPy."""
+"""Global and adaptive pooling compared with ONNX Runtime and NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_global_pooling_agrees_with_onnxruntime(rank) -> None:
     close(run(getattr(nn, f"global_max_pool{rank}d"), x), run_onnx("GlobalMaxPool", x))
 
 
-def test_adaptive_pooling_of_parts_that_overlap() -> None:
+def test_adaptive_pooling_of_overlapping_parts_equals_numpy() -> None:
     """5 elements in 3 parts: 0 to 1, 1 to 3, 3 to 4."""
     x = numbers((1, 2, 5), 0)
     parts = [x[:, :, 0:2], x[:, :, 1:4], x[:, :, 3:5]]

@@ -1,4 +1,4 @@
-"""Convolution against ONNX Runtime and against its other layouts."""
+"""Convolution compared with ONNX Runtime, and its layouts with each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_convolution_agrees_with_onnxruntime(rank, data) -> None:
     out_layout=st.permutations("NCHW").map("".join),
     groups=st.sampled_from([1, 2]),
 )
-def test_layouts_only_move_axes(operator, data_layout, kernel_layout, out_layout, groups) -> None:
+def test_layouts_of_a_convolution_only_permute_axes(
+    operator, data_layout, kernel_layout, out_layout, groups
+) -> None:
     build = getattr(nn, operator)
     plain_kernel = "OIHW" if operator == "conv2d" else "IOHW"
     channels = {"O": 6, "I": 4 // groups} if operator == "conv2d" else {"I": 4, "O": 3}
@@ -50,7 +52,8 @@ def test_layouts_only_move_axes(operator, data_layout, kernel_layout, out_layout
         w.transpose([plain_kernel.index(c) for c in kernel_layout]),
     )
     plain = run(lambda a, b: build(a, b, groups=groups), x, w)
-    # float32 sums in another order: HWOI of a grouped convolution, for one, copies differently.
+    # float32 sums in another order: for example, HWOI of a grouped convolution is copied
+    # differently.
     np.testing.assert_allclose(
         moved, plain.transpose(["NCHW".index(c) for c in out_layout]), rtol=1e-5, atol=1e-5
     )
@@ -60,7 +63,7 @@ def test_hwoi_of_a_depthwise_convolution_has_inputs_first() -> None:
     """In TVM the O of HWOI counts the input channels of a depthwise convolution."""
     x, w = numbers((1, 3, 5, 5), 0), numbers((6, 1, 3, 3), 1)
     plain = run(lambda a, b: nn.conv2d(a, b, groups=3), x, w)
-    stored = w.reshape(3, 2, 3, 3).transpose(2, 3, 0, 1)  # (KH, KW, inputs, outputs of each)
+    stored = w.reshape(3, 2, 3, 3).transpose(2, 3, 0, 1)  # (KH, KW, inputs, outputs per input)
     found = run(
         lambda a, b: nn.conv2d(a, b, groups=3, data_layout="NHWC", kernel_layout="HWOI"),
         x.transpose(0, 2, 3, 1),
@@ -69,7 +72,7 @@ def test_hwoi_of_a_depthwise_convolution_has_inputs_first() -> None:
     np.testing.assert_allclose(found, plain.transpose(0, 2, 3, 1), rtol=1e-6, atol=1e-6)
 
 
-def test_integer_convolution_adds_up_in_out_dtype() -> None:
+def test_integer_convolution_accumulates_in_out_dtype() -> None:
     x, w = np.full((1, 64, 1, 1), 127, np.int8), np.full((1, 64, 1, 1), 127, np.int8)
     found = run(lambda a, b: nn.conv2d(a, b, out_dtype="int32"), x, w)
     assert found.dtype == np.int32 and found.item() == 64 * 127 * 127

@@ -1,4 +1,4 @@
-"""Transposed convolution against ONNX Runtime."""
+"""Transposed convolution compared with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deformable convolution against ONNX Runtime."""
+"""Deformable convolution compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 @few
 @given(seed=seeds, strides=st.integers(1, 2), dilation=st.integers(1, 2), data=st.data())
 def test_deformable_convolution_agrees_with_onnxruntime(seed, strides, dilation, data) -> None:
-    """Offsets that leave the places inside: a place less than a pixel outside is 0 in TVM, and
-    part of the nearest pixel in ONNX."""
+    """Offsets stay inside the image: less than a pixel outside, TVM gives 0 and ONNX a part of
+    the nearest pixel."""
     pytest.importorskip("onnxruntime", minversion="1.31", reason="1.23 has no DeformConv on CPUs")
     groups, parts = data.draw(st.sampled_from([1, 2])), data.draw(st.sampled_from([1, 2, 4]))
     x, w = numbers((2, 4, 9, 8), seed), numbers((6, 4 // groups, 3, 2), seed + 1)

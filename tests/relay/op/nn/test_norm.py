@@ -1,4 +1,4 @@
-"""Normalizations against ONNX Runtime."""
+"""Normalizations compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ NORMALISATIONS = [
 
 
 @pytest.mark.parametrize(("call", "op", "channels", "options"), NORMALISATIONS)
-def test_normalisation_is_that_of_onnx_runtime(call, op, channels, options) -> None:
+def test_normalization_agrees_with_onnxruntime(call, op, channels, options) -> None:
     data = numbers((2, 4, 3, 5), 0), numbers((channels,), 1), numbers((channels,), 2)
     np.testing.assert_allclose(
         run(call, *data), run_onnx(op, *data, **options), rtol=1e-4, atol=1e-5
     )
 
 
-def test_batch_norm_is_that_of_onnx_runtime() -> None:
+def test_batch_norm_agrees_with_onnxruntime() -> None:
     x, gamma, beta, mean = numbers((2, 4, 3, 5), 0), *(numbers((4,), n) for n in (1, 2, 3))
     variance = numbers((4,), 4) ** 2 + 0.1
     data = (x, gamma, beta, mean, variance)
@@ -46,8 +46,9 @@ def test_batch_norm_is_that_of_onnx_runtime() -> None:
 
 
 @pytest.mark.parametrize("norm", [nn.instance_norm, lambda *x: nn.group_norm(*x, num_groups=2)])
-def test_large_elements_that_are_equal_are_no_nan_when_built(norm) -> None:
-    """Their mean is rounded, which epsilon divides; their variance must not become negative."""
+def test_built_norm_of_equal_large_elements_has_no_nan(norm) -> None:
+    """Their mean is rounded, and epsilon divides the difference; the variance must not be
+    negative."""
     values = np.float32([1000.1, 3e4, -123456.7, 0.1, 0])
     x = np.broadcast_to(values[:, None, None, None], (5, 4, 5, 5)).copy()
     vectors = [relay.const(np.full(4, n, "float32")) for n in (1, 0)]
@@ -58,8 +59,8 @@ def test_large_elements_that_are_equal_are_no_nan_when_built(norm) -> None:
 
 
 @pytest.mark.parametrize("name", ["group_norm", "instance_norm"])
-def test_a_norm_is_the_operator_of_relax_unless_it_is_built(name) -> None:
-    """Patterns of Relax know the operator; build compiles what rounds less."""
+def test_norm_is_the_relax_operator_unless_it_is_built(name) -> None:
+    """Relax patterns contain the operator; build compiles a form with less rounding."""
     options = {"num_groups": 2} if name == "group_norm" else {}
     x, vectors = relay.var("x", shape=(1, 4, 5, 5)), [relay.const(np.ones(4, "float32"))] * 2
     norm = getattr(nn, name)(x, *vectors, **options)

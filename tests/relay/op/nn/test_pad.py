@@ -1,4 +1,4 @@
-"""Compiled padding, against numpy.pad."""
+"""Compiled padding compared with numpy.pad."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.relay.op.onnx_runs import numbers
         ("float32", [(0, 0), (-1, 2), (0, 0)]),
     ],
 )
-def test_a_value_of_run_time_pads_as_numpy_does(dtype: str, width: list[tuple[int, int]]) -> None:
+def test_pad_with_a_run_time_value_equals_numpy(dtype: str, width: list[tuple[int, int]]) -> None:
     x, value = relay.var("x", shape=(2, 3, 4), dtype=dtype), relay.var("v", shape=(), dtype=dtype)
     mod = IRModule.from_expr(relay.Function([x, value], relay.nn.pad(x, width, value)))
     data, filler = (numbers((2, 3, 4), 0) * 9).astype(dtype), np.array(7, dtype)
@@ -36,7 +36,7 @@ def test_a_value_of_run_time_pads_as_numpy_does(dtype: str, width: list[tuple[in
 
 
 @pytest.mark.parametrize("mode", ["edge", "reflect"])
-def test_copies_of_elements_pad_as_numpy_does(mode: str) -> None:
+def test_edge_and_reflect_padding_equal_numpy(mode: str) -> None:
     x = relay.var("x", shape=(1, 3, 4))
     width = [(0, 0), (2, 0), (1, 3)]
     mod = IRModule.from_expr(relay.Function([x], relay.nn.pad(x, width, pad_mode=mode)))

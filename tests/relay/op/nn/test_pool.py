@@ -1,4 +1,4 @@
-"""Pooling against ONNX Runtime, and in ceil mode against loops."""
+"""Pooling compared with ONNX Runtime, and in ceil mode with loops."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ window = {
 def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarray, np.ndarray]:
     """(maximum, average) of each window in ceil_mode, element by element.
 
-    Source: pool_impl_nd in include/tvm/topi/nn/pooling.h of TVM 0.16: what hangs over the padding
-    at the end is never counted. Padding is the least finite value, `min_value` there.
+    Source: pool_impl_nd in include/tvm/topi/nn/pooling.h of TVM 0.16. Elements beyond the final
+    padding are never counted. Padding is the least finite value, `min_value` there.
     """
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     room = [x.shape[2] + pads[0] + pads[2], x.shape[3] + pads[1] + pads[3]]
@@ -62,7 +62,7 @@ def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarr
 def test_pooling_in_ceil_mode_equals_the_windows(
     kernel, strides, dilation, pads, size, count
 ) -> None:
-    x = numbers((1, 2, size[0] + 3, size[1] + 3), 0)  # room for 3 elements 3 apart
+    x = numbers((1, 2, size[0] + 3, size[1] + 3), 0)  # room for 3 elements at a distance of 3
     args = (kernel, strides, dilation, pads)
     greatest = run(lambda a: nn.max_pool2d(a, *args, ceil_mode=True), x)
     average = run(lambda a: nn.avg_pool2d(a, *args, ceil_mode=True, count_include_pad=count), x)
@@ -71,7 +71,7 @@ def test_pooling_in_ceil_mode_equals_the_windows(
     np.testing.assert_allclose(average, wanted[1], rtol=1e-5, atol=1e-6)
 
 
-def test_a_window_wholly_in_padding_gives_the_least_finite_value() -> None:
+def test_window_wholly_in_padding_gives_the_least_finite_value() -> None:
     x = relay.var("x", shape=(1, 1, 2, 2))
     call = relay.nn.max_pool2d(x, (2, 2), (2, 2), padding=(2, 0, 0, 0))
     found = evaluate(relay.Function([x], call), [np.ones((1, 1, 2, 2), "float32")]).value
@@ -107,7 +107,10 @@ def test_pooling_agrees_with_onnxruntime_and_with_the_windows(rank, data, count)
 
 
 def window_means(x: np.ndarray, kernel, strides, pads, count: bool) -> np.ndarray:
-    """Average pooling in float64. ONNX Runtime up to 1.23 miscounts padding at the far ends."""
+    """Average pooling in float64.
+
+    ONNX Runtime up to 1.23 counts the final padding wrongly.
+    """
     rank = len(kernel)
     axes = tuple(range(2, 2 + rank))
     widths = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
@@ -124,8 +127,8 @@ def window_means(x: np.ndarray, kernel, strides, pads, count: bool) -> np.ndarra
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("kind, include", [("max", None), ("avg", False), ("avg", True)])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_ceil_mode_builds_the_shape_of_its_type(layout, kind, include, dtype):
-    """Where the last window begins in the padding, Relax leaves it out and TVM 0.16 counts it."""
+def test_ceil_mode_is_built_with_the_shape_of_its_type(layout, kind, include, dtype):
+    """If the last window begins in the padding, Relax omits it and TVM 0.16 counts it."""
     pytest.importorskip("tvm")
     for size, kernel, stride, padding in [
         ((5, 5), 3, 3, (1, 1, 1, 1)),
@@ -148,7 +151,7 @@ def test_ceil_mode_builds_the_shape_of_its_type(layout, kind, include, dtype):
         np.testing.assert_allclose(made, wanted, rtol=1e-5)
 
 
-def test_a_region_behind_ceil_mode_gets_the_shape_of_its_type():
+def test_region_after_ceil_mode_gets_the_shape_of_its_type():
     pytest.importorskip("tvm")
     x = relay.var("x", shape=(1, 4, 5, 5))
     pooled = relay.nn.max_pool2d(x, (3, 3), (3, 3), padding=(1, 1), ceil_mode=True)

@@ -1,4 +1,4 @@
-"""Quantized arithmetic against real numbers."""
+"""Quantized arithmetic compared with real numbers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ scales = st.floats(0.0009765625, 8, width=32)
 
 @few
 @given(st.sampled_from(["add", "subtract", "mul"]), st.lists(scales, min_size=3, max_size=3))
-def test_arithmetic_is_that_of_the_real_numbers(name, chosen) -> None:
-    """Off by one unit at most for each operand that is rounded."""
+def test_arithmetic_is_within_a_unit_of_the_real_numbers(name, chosen) -> None:
+    """At most one unit for each rounded operand."""
     a, b = integers(4, 1), integers(1, 5, seed=1)
     (sa, sb, so), (za, zb, zo) = chosen, (3, -5, 7)
     args = [part for s, z in ((sa, za), (sb, zb), (so, zo)) for part in (f32(s), i32(z))]
@@ -35,7 +35,7 @@ def test_arithmetic_is_that_of_the_real_numbers(name, chosen) -> None:
     assert np.abs(found - wanted).max() <= 1.001
 
 
-def test_concatenate_brings_all_to_one_scale() -> None:
+def test_concatenate_converts_operands_to_one_scale() -> None:
     a, b = np.array([[10, 20]], np.int8), np.array([[10, 20, 127]], np.int8)
     pairs = [f32(0.5), f32(1.0)], [i32(0), i32(10)]
     found = run(lambda x, y: qnn.concatenate([x, y], *pairs, f32(0.5), i32(0), 1), a, b)
@@ -45,7 +45,7 @@ def test_concatenate_brings_all_to_one_scale() -> None:
 q = relay.var("q", shape=(1, 4, 8, 8), dtype="int8")
 
 
-def test_mul_with_a_vector_of_scales_computes_each_channel_with_its_own() -> None:
+def test_mul_with_a_vector_of_scales_uses_each_channel_s_scale() -> None:
     data = integers(1, 4, 8, 3)
     scales = (0.5, 0.25, 0.03)
 
@@ -60,7 +60,7 @@ def test_mul_with_a_vector_of_scales_computes_each_channel_with_its_own() -> Non
         np.testing.assert_array_equal(whole[..., n], alone[..., n])
 
 
-def test_mul_with_scales_along_two_axes_is_not_computed() -> None:
+def test_mul_with_scales_along_two_axes_raises_evaluation_error() -> None:
     args = [f32(*[0.5] * 4), i32(0), f32(*[1.0] * 8), i32(0), f32(1.0), i32(0)]
     function = relay.Function([q], qnn.mul(q, q, *args, lhs_axis=1, rhs_axis=2))
     with pytest.raises(EvaluationError, match="share an axis, found lhs_axis=1 and rhs_axis=2"):

@@ -1,4 +1,4 @@
-"""quantize and dequantize against ONNX Runtime."""
+"""quantize and dequantize compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_quantize_rounds_halves_away_from_zero_and_saturates() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_dequantize_is_that_of_onnx_runtime(dtype) -> None:
+def test_dequantize_agrees_with_onnxruntime(dtype) -> None:
     x = integers(2, 3, 4, dtype=dtype)
     scale, zero = np.array([0.1, 0.02, 0.3], np.float32), np.array([3, 0, 5])
     found = run(lambda v: qnn.dequantize(v, f32(*scale), i32(*zero), axis=1), x)
@@ -31,7 +31,7 @@ def test_dequantize_is_that_of_onnx_runtime(dtype) -> None:
 f = relay.var("f", shape=(2, 3))
 
 
-def test_scales_that_are_no_constants_cannot_be_built() -> None:
+def test_build_with_scales_that_are_not_constants_raises_build_error() -> None:
     pytest.importorskip("tvm")
     from byoc_lab.run.to_relax import to_relax
 

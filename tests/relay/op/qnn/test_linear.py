@@ -1,4 +1,4 @@
-"""Quantized sums of products against ONNX Runtime."""
+"""Quantized convolution and dense compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ zeros = st.integers(-20, 20)
 
 @few
 @given(zeros, zeros, st.sampled_from(["NCHW", "NHWC"]), st.sampled_from([1, 2]))
-def test_convolution_is_that_of_onnx_runtime(zero, kernel_zero, layout, groups) -> None:
+def test_convolution_agrees_with_onnxruntime(zero, kernel_zero, layout, groups) -> None:
     x, w = integers(1, 4, 5, 6), integers(6, 4 // groups, 3, 3, seed=1)
     wanted = run_onnx(
         "ConvInteger",
-        (x.astype(np.int32) + 128).astype(np.uint8),  # ONNX Runtime wants unsigned data
+        (x.astype(np.int32) + 128).astype(np.uint8),  # ONNX Runtime requires unsigned data
         (w.astype(np.int32) + 128).astype(np.uint8),
         np.array(zero + 128, np.uint8),
         np.array(kernel_zero + 128, np.uint8),

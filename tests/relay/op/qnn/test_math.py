@@ -1,4 +1,4 @@
-"""Requantization against exact arithmetic with fractions."""
+"""Requantization compared with exact arithmetic in fractions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ zeros = st.integers(-20, 20)
 
 
 def nearest(value: Fraction, rounding: str) -> int:
-    """Halves up with UPWARD, away from zero with TONEAREST, to even with TOEVEN."""
+    """Rounds halves up with UPWARD, away from zero with TONEAREST, to even with TOEVEN."""
     if rounding == "TOEVEN":
         return round(value)
     if rounding == "TONEAREST" and value < 0:
@@ -66,7 +66,7 @@ def test_requantize_rounds_the_exact_product(a, b, zero, out_zero, rounding, uns
     assert found.tolist() == wanted
 
 
-def test_halves_are_where_the_roundings_differ() -> None:
+def test_rounding_modes_differ_only_at_halves() -> None:
     x = np.array([-3, -1, 1, 3], np.int32)
 
     def halved(rounding: str) -> list[int]:

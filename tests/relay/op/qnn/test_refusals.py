@@ -1,4 +1,4 @@
-"""Errors of the quantized operators."""
+"""Type errors of the quantized operators."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("build", "message"), REFUSED, ids=range(len(REFUSED)))
-def test_refusal_says_what_is_wrong(build, message) -> None:
+def test_refusal_states_the_fault(build, message) -> None:
     with pytest.raises(TypeInferenceError, match=f"(?s){message}"):
         typed(build())

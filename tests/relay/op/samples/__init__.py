@@ -1,6 +1,6 @@
 """Sample calls of every operator; several tests run over all of them.
 
-For a new operator add samples here or in the file of its family; `test_samples.py` fails without.
+For a new operator add samples here or in the file of its family; otherwise `test_samples.py` fails.
 """
 
 from __future__ import annotations

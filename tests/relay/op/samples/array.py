@@ -14,7 +14,7 @@ def whole(*values: int, dtype: str = "int32") -> Constant:
 
 
 def unique(note: str, values: str, options: str, found: int, result: int) -> Sample:
-    """One result of `unique`, but for what stands behind its end."""
+    """One result of `unique`, without the elements after its end."""
     call = f"relay.unique(relay.const(np.array({values})){options})[{result}]"
     return sourced("unique", f"relay.strided_slice({call}, [0], [{found}])", (), note=note)
 

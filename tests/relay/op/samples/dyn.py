@@ -1,5 +1,8 @@
-"""Sample calls of the operators whose attributes are arguments; constants here, made by hand, since
-`relay.reshape` and its like make something else of those."""
+"""Sample calls of operators with arguments in place of attributes.
+
+The arguments are constants here, and the calls are created directly, because `relay.reshape` and
+similar functions turn constants into attributes.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ DYN_SAMPLES = [
         note="of-a-float",
     ),
     sample("squeeze", lambda x: call("squeeze", x, whole(0, 2)), (1, 3, 1)),
-    sourced(  # the text format has no attributes for it in TVM
+    sourced(  # TVM's text format has no attributes for it
         "dyn.expand_dims", "relay.expand_dims(x0, relay.const(1), 2)", ((2, 3),)
     ),
     sample(

@@ -1,4 +1,4 @@
-"""Sample calls of the operators on images: resizing, sampling, padding with near elements."""
+"""Sample calls of operators on images: resizing, sampling, padding with nearby elements."""
 
 from __future__ import annotations
 

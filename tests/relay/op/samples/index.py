@@ -1,4 +1,4 @@
-"""Sample calls of the operators that go by indices: scatters, sequences, grids."""
+"""Sample calls of operators that use indices: scatters, sequences, grids."""
 
 from __future__ import annotations
 

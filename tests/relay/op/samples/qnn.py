@@ -22,7 +22,7 @@ def zero(*values: int) -> Constant:
 
 
 def quantized(op: str, build: Any, *shapes: Shape, note: str = "", dtype: str = "int8") -> Sample:
-    """Integers from all over the range of int8, or of [0, 255) for uint8."""
+    """Integers over the whole range of int8, or of [0, 255) for uint8."""
     low, high = (0, 255) if dtype == "uint8" else (-128, 128)
     return Sample(f"qnn.{op}", build, shapes, low, high, (dtype,) * len(shapes), note)
 
@@ -110,7 +110,7 @@ QUANTIZED = [
 
 
 def table(name: str, dtype: str, low: int, high: int) -> Sample:
-    """`qnn.<name>` of numbers from `low` on; scales of 1/16 keep the results in range."""
+    """`qnn.<name>` on numbers from `low` on; scales of 1/16 keep the results in range."""
     build = getattr(qnn, name)
     return Sample(
         f"qnn.{name}",

@@ -1,6 +1,6 @@
 """The class of sample calls; the samples are in the files of this folder.
 
-The operators that `byoc_lab.compat` defines are checked in the same ways as those of the core.
+Operators of `byoc_lab.compat` are checked in the same way as those of the core.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: `build(*vars)` over variables of these shapes.
+    """One call: `build(*vars)` on variables with these shapes.
 
-    low, high: range of the random data. dtypes: one for each shape, float32 where it is left out.
-    ranges: (low, high) of the first arguments, where they differ.
-    source: the call as Python text over x0, x1, ..., for operators whose attributes TVM's parser
-        does not know.
-    relax: what the error says when Relax cannot do it, or empty.
+    low, high: range of the random data. dtypes: one per shape, float32 by default. ranges: (low,
+    high) of the first arguments, if they differ. source: the call as Python text over x0, x1, ...,
+    for operators whose attributes TVM's parser lacks. relax: the error message if Relax cannot
+    compute it, or empty.
     """
 
     op: str
@@ -46,7 +45,7 @@ class Sample:
         return f"{self.op}{'-' if self.note else ''}{self.note}"
 
     def function(self) -> Function:
-        """The call as a function of its arguments."""
+        """The call as a function over its arguments."""
         params = [relay.var(f"x{n}", shape=s, dtype=t) for n, (s, t) in enumerate(self._typed())]
         body = self.build(*params)
         return Function(params, body.tuple_value if hasattr(body, "tuple_value") else body)
@@ -69,7 +68,8 @@ class Sample:
 
 
 def sourced(op: str, source: str, shapes: Sequence[Shape], **more: Any) -> Sample:
-    """A sample whose call is Python text that TVM can evaluate too: `relay` and `np` are known."""
+    """A sample whose call is Python text that TVM can evaluate, too; it may use `relay` and
+    `np`."""
 
     def build(*args: Any) -> Any:
         names = {f"x{n}": a for n, a in enumerate(args)}
@@ -87,7 +87,8 @@ def binary(name: str, low: float = -2.0, **more: Any) -> Sample:
 
 
 def called_op(sample: Sample) -> Expr:
-    """The call of the sample's own operator (builders may wrap it or call others first)."""
+    """The call of the sample's own operator (builders may call other operators first or after
+    it)."""
     for node in relay.ir.visit.post_order(sample.function().body):
         if isinstance(node, relay.Call) and node.is_op(sample.op):
             return node
@@ -95,8 +96,10 @@ def called_op(sample: Sample) -> Expr:
 
 
 def call_with_arguments(sample: Sample, dtype: str) -> tuple[Any, list[Any]] | None:
-    """The call of the sample's own operator and its arguments, their floats in `dtype`; None if
-    other calls compute them, or if the operator has no reference."""
+    """The call of the sample's own operator and its arguments, with floats in `dtype`.
+
+    None if other calls compute the arguments, or if the operator has no reference.
+    """
     function = sample.function()
     call = function.body
     while isinstance(call, TupleGetItem):

@@ -9,7 +9,7 @@ from tests.relay.op.samples.sample import Sample, Shape, binary, sourced, unary
 
 
 def indexed(op: str, *shapes: Shape, limit: int, note: str = "", relax: str = "", **attrs: Any):
-    """`relay.<op>(data, indices)`, indices of int32 in [0, limit)."""
+    """`relay.<op>(data, indices)`, with int32 indices in [0, limit)."""
     build = getattr(relay, op)
     return Sample(
         op,

@@ -1,4 +1,4 @@
-"""Sample calls of the operators of detection networks, of packed bits and of random numbers."""
+"""Sample calls of operators for detection networks, packed bits and random numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COUNT = ("float32", "int32", "int32")
 
 
 def nms(note: str, fields: int, start: int, **attrs: Any) -> Sample:
-    """Boxes of random corners and scores; their classes are all the same, or none."""
+    """Boxes with random corners and scores; all have one class, or none."""
     return Sample(
         "vision.non_max_suppression",
         lambda x, count, indices: vision.non_max_suppression(
@@ -37,7 +37,7 @@ def all_class(note: str, *limits: float, **attrs: Any) -> Sample:
 
 
 def regions(op: str, note: str, data: Shape, **attrs: Any) -> Sample:
-    """All regions are in the first image: the number of an image is an uniform one below 1."""
+    """All regions are in the first image: the image number is uniform below 1."""
     build = getattr(vision, op)
     return Sample(
         f"vision.{op}",

@@ -16,7 +16,8 @@ def window(op: str, note: str, *shapes: Shape, relax: str = "", **attrs: Any) ->
 
 
 def averages(dtype: str, low: float) -> list[Sample]:
-    """Averages of integers: halves are cut towards zero, sums may be more than they can hold."""
+    """Means of integers: halves are truncated towards zero, and sums may exceed the dtype's
+    range."""
     builds = {
         "mean": lambda x: relay.mean(x, (0, 2), True),
         "nn.avg_pool2d": lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)),

@@ -1,4 +1,4 @@
-"""Layouts with blocks: operators compute what they compute without."""
+"""Blocked layouts: operators compute the results of plain layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def var(name, *shape):
     return relay.var(name, shape=shape)
 
 
-# Types that TVM 0.16 infers.
+# Types inferred by TVM 0.16.
 TYPED = [
     (
         relay.nn.conv2d(
@@ -100,7 +100,7 @@ def test_blocked_layouts_have_the_expected_types(call, result, weight):
 
 
 @pytest.mark.parametrize(("call", "result", "weight"), TYPED)
-def test_values_are_those_without_blocks(call, result, weight):
+def test_values_equal_those_of_plain_layouts(call, result, weight):
     mod = typed(call)
     random = np.random.default_rng(0)
     shapes = [p.checked_type.concrete_shape for p in mod["main"].params]

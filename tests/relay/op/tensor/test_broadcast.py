@@ -1,4 +1,4 @@
-"""Binary operators on elements, as they are compiled."""
+"""Binary element-wise operators, compiled."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def built(body: Expr, *data: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=some(4))
 @given(dtype=st.sampled_from(["int32", "int8", "uint8"]), seed=st.integers(0, 2**16))
-def test_powers_of_integers_are_those_of_numpy(dtype: str, seed: int) -> None:
-    """Overflow included: both keep the low bits."""
+def test_powers_of_integers_equal_numpy(dtype: str, seed: int) -> None:
+    """Including overflow: both keep the low bits."""
     rng, limits = np.random.default_rng(seed), np.iinfo(dtype)
     base = rng.integers(limits.min, limits.max, (3, 4), dtype, endpoint=True)
     exponent = rng.integers(0, limits.max, (4,), dtype, endpoint=True)
@@ -37,7 +37,7 @@ def test_powers_of_integers_are_those_of_numpy(dtype: str, seed: int) -> None:
     np.testing.assert_array_equal(built(relay.power(a, relay.const(small)), base), base**small)
 
 
-def test_a_negative_constant_power_of_integers_is_refused() -> None:
+def test_negative_constant_power_of_integers_is_refused() -> None:
     a = relay.var("a", shape=(2,), dtype="int32")
     with pytest.raises(BuildError, match="power: rhs must not be negative for integers"):
         built(relay.power(a, relay.const(-1)), np.ones(2, np.int32))

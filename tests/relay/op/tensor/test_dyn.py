@@ -1,4 +1,4 @@
-"""Types of operators with arguments for attributes."""
+"""Operators with arguments in place of attributes: types and builds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab.relay import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
 
-def test_axes_that_a_computed_slice_leaves_keep_their_lengths() -> None:
+def test_axes_without_a_computed_slice_keep_their_sizes() -> None:
     x, bound = relay.var("x", shape=(3, 4, 5)), relay.var("bound", shape=(1,), dtype="int32")
     sliced = infer_module(IRModule.from_expr(relay.strided_slice(x, bound, bound, bound)))
     assert str(sliced["main"].ret_type) == "Tensor[(?, 4, 5), float32]"
@@ -36,8 +36,9 @@ def slicing(strides: list[int]) -> relay.IRModule:
     return InferType()(relay.IRModule.from_expr(relay.Function([x, begin, end], call)))
 
 
-def test_a_slice_with_bounds_that_are_computed_is_built() -> None:
-    """The bounds that the static operator has: negative ones, missing ones, and beyond the end."""
+def test_slice_with_computed_bounds_is_built() -> None:
+    """Bounds of all kinds that the static operator accepts: negative, missing, and beyond the
+    end."""
     pytest.importorskip("tvm")
     x = np.arange(30, dtype=np.float32).reshape(6, 5)
     mod = slicing([2, 1])
@@ -50,13 +51,13 @@ def test_a_slice_with_bounds_that_are_computed_is_built() -> None:
                 np.testing.assert_array_equal(exe.run(given)[0], x[begin[0] : end : 2, begin[1] :])
 
 
-def test_a_slice_that_relax_has_not_says_so() -> None:
+def test_slice_that_relax_lacks_raises_build_error() -> None:
     pytest.importorskip("tvm")
     with pytest.raises(BuildError, match=r"strides must be positive for Relax, found \[-1, 1\]"):
         build(slicing([-1, 1]))
 
 
-def test_an_argument_that_relax_needs_early_says_what_to_do() -> None:
+def test_argument_that_relax_needs_as_a_constant_gives_advice() -> None:
     pytest.importorskip("tvm")
     x, k = relay.var("x", shape=(6,)), relay.var("k", shape=(), dtype="int64")
     mod = relay.IRModule.from_expr(relay.op.builder(relay.op.get("dyn.topk"))(x, k))

@@ -1,4 +1,4 @@
-"""Selecting and sorting against ONNX Runtime."""
+"""Selection and sorting compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ CALLS = [  # our call, ONNX operator, its inputs, its attributes; our inputs are
 
 
 @pytest.mark.parametrize(("call", "op", "inputs", "attributes"), CALLS, ids=[c[1] for c in CALLS])
-def test_picking_and_sorting_agree_with_onnxruntime(call, op, inputs, attributes) -> None:
+def test_selection_and_sorting_agree_with_onnxruntime(call, op, inputs, attributes) -> None:
     arrays = [np.asarray(i) for i in inputs]
     close(run(call, arrays[0]), run_onnx(op, *arrays, **attributes))

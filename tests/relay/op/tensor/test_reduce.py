@@ -1,4 +1,4 @@
-"""Functions composed of reductions against NumPy."""
+"""Functions composed of reductions compared with NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_logsumexp_does_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16", "int8", "uint8", "int64"])
-def test_an_extreme_of_no_elements_is_what_every_element_replaces(dtype: str) -> None:
+def test_extreme_of_no_elements_is_the_identity_of_the_reduction(dtype: str) -> None:
     data = np.zeros((2, 0), numpy_dtype(dtype))
     least, most = run(lambda a: relay.max(a, 1), data), run(lambda a: relay.min(a, 1), data)
     assert least.dtype == most.dtype == data.dtype

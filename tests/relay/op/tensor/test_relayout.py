@@ -1,4 +1,4 @@
-"""Layout changes against ONNX Runtime, and back and forth."""
+"""Layout changes compared with ONNX Runtime, and their inverses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_layout_transform_there_and_back_restores_the_data(other, data) -> None:
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(1, 5))
 @few
 def test_layout_transform_fills_the_last_block_with_zeros(channels, one, other) -> None:
-    """There and on to other blocks: the same as if the zeros had been there before."""
+    """The same result as for data that already contains the zeros, also for further conversions."""
     x = numbers((2, channels, 3), 0)
     first = run(lambda a: relay.layout_transform(a, "NCW", f"NCW{one}c"), x)
     second = run(lambda a: relay.layout_transform(a, f"NCW{one}c", f"NCW{other}c"), first)

@@ -1,4 +1,4 @@
-"""reshape against NumPy, with unknown dimensions too."""
+"""reshape compared with NumPy, also with unknown dimensions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ sizes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 
 
 @given(sizes, st.data())
-def test_reshape_to_a_shape_with_one_unknown(shape: tuple[int, ...], data) -> None:
-    """NumPy knows -1 as well."""
+def test_reshape_to_a_shape_with_one_unknown_equals_numpy(shape: tuple[int, ...], data) -> None:
+    """NumPy supports -1, too."""
     target = list(data.draw(st.permutations(shape)))
     if data.draw(st.booleans()):
         target[data.draw(st.integers(0, len(target) - 1))] = -1
@@ -27,8 +27,8 @@ def test_reshape_to_a_shape_with_one_unknown(shape: tuple[int, ...], data) -> No
 
 
 @given(sizes, st.data())
-def test_every_way_to_ask_for_a_shape_gives_it(shape: tuple[int, ...], data) -> None:
-    """A request is put together piece by piece, along with the shape that it means."""
+def test_every_form_of_a_reshape_target_gives_the_meant_shape(shape: tuple[int, ...], data) -> None:
+    """A target is drawn piece by piece, together with the shape that it means."""
     asked: list[int] = []
     wanted: list[int] = []
     rest = list(shape)
@@ -62,7 +62,7 @@ def test_reshape_keeps_the_number_of_elements(shape, target) -> None:
 
 
 @given(sizes, st.lists(st.integers(-5, 5), max_size=4))
-def test_any_request_is_answered_or_refused(shape, asked) -> None:
+def test_any_reshape_target_is_inferred_or_refused(shape, asked) -> None:
     try:
         found = reshaped(shape, asked)
     except TypeInferenceError:
@@ -70,7 +70,7 @@ def test_any_request_is_answered_or_refused(shape, asked) -> None:
     assert prod(found) == prod(shape)
 
 
-def test_unknown_dimensions_that_are_only_copied_cancel() -> None:
+def test_copied_unknown_dimensions_cancel() -> None:
     q = Any()
     assert reshaped((q, 3, 4), (0, -1)) == (q, 12)
     assert reshaped((q, q, 4), (-3, -1)) == (q, 4)

@@ -1,4 +1,4 @@
-"""Non-maximum suppression against ONNX Runtime and results of TVM 0.16."""
+"""Non-maximum suppression compared with ONNX Runtime and results of TVM 0.16."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ seeds = st.integers(0, 10_000)
 
 
 def regions(rng: np.random.Generator, count: int, size: float) -> np.ndarray:
-    """Regions with their ends in order, all of the first image."""
+    """Regions with ordered corners, all in the first image."""
     ends = np.sort(rng.uniform(0, size, (count, 2, 2)), axis=1).reshape(count, 4)
     return np.concatenate([np.zeros((count, 1)), ends], axis=1).astype("float32")
 
 
 @few
 @given(seed=seeds, limit=st.integers(1, 6), iou=st.sampled_from([0.1, 0.4, 0.8]))
-def test_non_maximum_suppression_of_all_classes(seed, limit, iou) -> None:
+def test_non_maximum_suppression_of_all_classes_agrees_with_onnxruntime(seed, limit, iou) -> None:
     rng = np.random.default_rng(seed)
     boxes, scores = regions(rng, 20, 1)[:, 1:].reshape(2, 10, 4), np.abs(numbers((2, 3, 10), seed))
     rows, total = run(
@@ -76,7 +76,7 @@ VALID, INDICES = np.array([4], "int32"), np.array([[10, 11, 12, 13, 14]], "int32
     ],
 )
 def test_non_maximum_suppression_keeps_the_best_boxes(attrs, chosen) -> None:
-    """Boxes 0 and 2 overlap, of one class, and 1 and 3, of two."""
+    """Boxes 0 and 2, of one class, overlap; so do 1 and 3, of two classes."""
     attrs = {"iou_threshold": 0.4, **attrs}
     indices, count = run(
         lambda *a: vision.non_max_suppression(*a, **attrs).astuple(), BOXES, VALID, INDICES
@@ -94,7 +94,7 @@ def test_non_maximum_suppression_keeps_the_best_boxes(attrs, chosen) -> None:
     assert np.array_equal(rows[0], [BOXES[0, n - 10] if n >= 0 else [-1] * 6 for n in chosen])
 
 
-def test_suppressed_boxes_leave_holes_unless_the_valid_ones_go_in_front() -> None:
+def test_suppressed_boxes_leave_holes_unless_valid_ones_are_moved_to_the_front() -> None:
     rows = run(
         lambda *a: vision.non_max_suppression(
             *a, iou_threshold=0.4, return_indices=False, force_suppress=True
@@ -106,7 +106,7 @@ def test_suppressed_boxes_leave_holes_unless_the_valid_ones_go_in_front() -> Non
     assert rows[0, :, 1].tolist() == pytest.approx([0.9, 0.8, -1, 0.5, -1])
 
 
-def test_valid_counts() -> None:
+def test_valid_counts_returns_counts_and_indices() -> None:
     count, rows, indices = run(lambda x: vision.get_valid_counts(x, 0.45).astuple(), BOXES)
     assert (count.tolist(), indices.tolist()) == ([4], [[0, 1, 3, 4, -1]])
     assert np.array_equal(rows[0], [*BOXES[0, [0, 1, 3, 4]], [-1] * 6])

@@ -1,4 +1,4 @@
-"""Errors of the operators of detection networks."""
+"""Type errors of operators for detection networks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ X = relay.var("x", shape=(1, 60, 7, 8))
         ),
     ],
 )
-def test_is_refused(call, message) -> None:
+def test_invalid_call_is_refused(call, message) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         relay.transform.InferType()(relay.IRModule.from_expr(call()))

@@ -1,4 +1,4 @@
-"""roi_align and roi_pool against ONNX Runtime."""
+"""roi_align and roi_pool compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 
 
 def regions(rng: np.random.Generator, count: int, size: float) -> np.ndarray:
-    """Regions with their ends in order, all of the first image."""
+    """Regions with ordered corners, all in the first image."""
     ends = np.sort(rng.uniform(0, size, (count, 2, 2)), axis=1).reshape(count, 4)
     return np.concatenate([np.zeros((count, 1)), ends], axis=1).astype("float32")
 

@@ -1,4 +1,4 @@
-"""The metadata section: what constants and attributes become, bit by bit, and back."""
+"""The metadata section: constants and attributes are written and read back bit by bit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(text: str):
 # Arrays ------------------------------------------------------------------------------------------
 
 
-def test_an_array_as_tvm_writes_it():
+def test_array_is_encoded_as_by_tvm():
     assert encode_array(np.ones(2, "float32")) == ONES
     array = decode_array(ONES)
     assert array.dtype == "float32" and array.tolist() == [1, 1]
@@ -52,13 +52,13 @@ def test_an_array_as_tvm_writes_it():
         lambda d: hnp.arrays(d, hnp.array_shapes(min_dims=0, min_side=0))
     )
 )
-def test_arrays_come_back_bit_by_bit(array: np.ndarray):
+def test_arrays_are_restored_bit_by_bit(array: np.ndarray):
     again = decode_array(encode_array(array))
     assert (again.dtype, again.shape) == (array.dtype, array.shape)
     assert again.tobytes() == array.tobytes()
 
 
-def test_byte_order_and_layout_are_no_matter():
+def test_byte_order_and_memory_layout_do_not_matter():
     array = np.arange(6, dtype=">f4").reshape(2, 3).T
     again = decode_array(encode_array(array))
     assert again.dtype == "float32" and (again == array).all()
@@ -88,7 +88,7 @@ def _blob(**changes: int) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_the_blobs_of_these_tests_are_whole():
+def test_undamaged_blob_is_decoded():
     assert decode_array(_blob()).tolist() == [0]
 
 
@@ -113,7 +113,7 @@ def test_the_blobs_of_these_tests_are_whole():
         7,
     ],
 )
-def test_damaged_arrays(blob):
+def test_damaged_arrays_are_refused(blob):
     with pytest.raises(ValueError, match="damaged"):
         decode_array(blob)
 
@@ -146,7 +146,7 @@ def test_attributes_with_a_schema_are_read_back():
         assert table[a.type_key] == [a]
 
 
-def test_layout_as_tvm_expects_it():
+def test_section_has_the_structure_that_tvm_expects():
     one, two = relay.const(np.ones(2, "float32")), relay.const(np.zeros(1, "int8"))
     graph = json.loads(write_metadata({"relay.Constant": [one, two]}))
     nodes = graph["nodes"]
@@ -158,12 +158,12 @@ def test_layout_as_tvm_expects_it():
     assert sum(n["type_key"] == "VirtualDevice" for n in nodes) == 1
 
 
-def test_tvm_printed_modules_with_metadata():
+def test_modules_printed_by_tvm_contain_metadata():
     assert sum(ONES[:20] in p.read_text() for p in WITH_METADATA) >= 3
 
 
 @pytest.mark.parametrize("path", WITH_METADATA, ids=lambda p: p.stem)
-def test_constants_of_tvm_survive(path):
+def test_constants_of_tvm_are_restored(path):
     text = code_of(path)
     mod = relay.parse(text, infer=False)
     assert not mod.notes
@@ -177,7 +177,7 @@ def test_constants_of_tvm_survive(path):
     assert written == blobs
 
 
-def test_one_entry_is_one_object():
+def test_entry_used_twice_is_one_object():
     mod = IRModule()
     shared, equal = relay.const(np.ones(3, "float32")), relay.const(np.ones(3, "float32"))
     mod["main"] = relay.Function([], relay.Tuple([shared, equal, shared]))
@@ -185,7 +185,7 @@ def test_one_entry_is_one_object():
     assert fields[0] is fields[2] is not fields[1]
 
 
-def test_dictionaries_of_calls_are_shared_too():
+def test_attribute_dictionaries_of_calls_are_shared():
     attrs = DictAttrs({"k": "v"})
     calls = [relay.Call(relay.GlobalVar("g"), [], attrs) for _ in range(2)]
     text = relay.Tuple(calls).astext(exact=False)
@@ -201,7 +201,7 @@ def test_metadata_section_of_the_old_format_is_read():
     relay.assert_structural_equal(relay.parse(text, infer=False)["main"], func)
 
 
-# What is wrong with it ---------------------------------------------------------------------------
+# Faults -----------------------------------------------------------------------------------------
 
 
 def _text(section: str) -> str:
@@ -219,7 +219,7 @@ def _graph(**node) -> str:
     return json.dumps({"root": 1, "nodes": nodes, "b64ndarrays": [ONES]})
 
 
-def test_the_graphs_of_these_tests_are_whole():
+def test_undamaged_graph_is_parsed():
     good = _graph(type_key="relay.Constant", attrs={"data": "0"})
     assert relay.parse(_text(good))["main"].body.numpy().tolist() == [1, 1]
 
@@ -243,13 +243,13 @@ def test_the_graphs_of_these_tests_are_whole():
         (_graph(type_key="relay.Constant", attrs={"data": "0"}) + " def", "nothing may follow"),
     ],
 )
-def test_damaged_sections(section: str, message: str):
+def test_damaged_section_is_refused(section: str, message: str):
     with pytest.raises(ParseError, match=message) as caught:
         relay.parse(_text(section), "bad.relay")
     assert caught.value.source == "bad.relay" and caught.value.line >= 5
 
 
-def test_an_entry_that_the_section_lacks():
+def test_missing_entry_is_named():
     text = _text(_graph(type_key="relay.Constant", attrs={"data": "0"}))
     with pytest.raises(ParseError, match="there is no number 3"):
         relay.parse(text.replace("[0]", "[3]", 1))
@@ -257,7 +257,7 @@ def test_an_entry_that_the_section_lacks():
         relay.parse(text.replace("relay.Constant][0]", "Map][0]", 1))
 
 
-def test_entries_are_of_the_type_they_stand_under():
+def test_entry_of_another_type_is_refused():
     text = relay.const(np.ones(2, "int8")).astext()
     wrong = text.replace('"relay.Constant"\n      ]', '"relay.attrs.ClipAttrs"\n      ]')
     assert wrong != text

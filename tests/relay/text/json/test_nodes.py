@@ -1,4 +1,4 @@
-"""JSON of nodes: what TVM 0.6 to 0.16 wrote is read, and everything is written and read back."""
+"""JSON of nodes: files of TVM 0.6 to 0.16 are read, and every node is written and read back."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def again(node: Any) -> Any:
 
 
 def graph(*nodes: dict[str, Any], version: str = "0.6.0", root: int = 1) -> str:
-    """JSON whose node 1 is the root; an array of the two int32 0 and 1 goes with it."""
+    """JSON with node 1 as the root, and an array of the two int32 numbers 0 and 1."""
     arrays = ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQACAAAAAAAAAAgAAAAAAAAAAAAAAAEAAAA="]
     document = {"root": root, "nodes": [{"type_key": ""}, *nodes], "b64ndarrays": arrays}
     return json.dumps({**document, "attrs": {"tvm_version": version}})
 
 
-# Reading what TVM wrote ---------------------------------------------------------------------------
+# Files of TVM -----------------------------------------------------------------------------------
 
 
-def test_names_are_written_out_in_version_0_6() -> None:
+def test_names_are_plain_strings_in_version_0_6() -> None:
     in_place = {"type_key": "Variable", "attrs": {"dtype": "int32", "name": "in0"}}
     fields = {"kind": "0", "span": "0", "var": "2"}
     for kind in (relay.TypeVar, relay.GlobalTypeVar):
@@ -53,7 +53,7 @@ def test_names_are_written_out_in_version_0_6() -> None:
 
 
 def test_numbers_and_strings_of_attributes_may_be_nodes() -> None:
-    """Of take, TVM 0.16 keeps batch_dims and mode as objects; of conv2d_transpose, no layout."""
+    """In TVM 0.16, batch_dims and mode of take are objects; those of conv2d_transpose are not."""
     take = {
         "type_key": "relay.attrs.TakeAttrs",
         "attrs": {"axis": "2", "batch_dims": "3", "mode": "4"},
@@ -65,7 +65,7 @@ def test_numbers_and_strings_of_attributes_may_be_nodes() -> None:
     mode = {"type_key": "runtime.String", "repr_str": "wrap"}
     read = read_node_json(graph(take, *nodes, mode, version="0.16.0"))
     assert dict(read.items()) == {"batch_dims": 5, "axis": 1, "mode": "wrap"}
-    take["attrs"]["mode"] = "wrap"  # before it was an object
+    take["attrs"]["mode"] = "wrap"  # before TVM made it an object
     assert read_node_json(graph(take, *nodes, mode, version="0.8.0")) == read
     written = {n["type_key"]: n.get("attrs") for n in json.loads(write_node_json(read))["nodes"]}
     assert written["relay.attrs.TakeAttrs"].keys() == take["attrs"].keys()
@@ -90,21 +90,21 @@ def test_numbers_and_strings_of_attributes_may_be_nodes() -> None:
         (graph({"type_key": "Array", "data": ["x"]}), "invalid literal"),
     ],
 )
-def test_anything_else_is_refused(text: str, message: str) -> None:
+def test_other_json_is_refused(text: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         read_node_json(text)
 
 
-# There and back -----------------------------------------------------------------------------------
+# Round trips ------------------------------------------------------------------------------------
 
 
 @settings(max_examples=some(40))
 @given(mod=rich.modules())
-def test_a_module_comes_back(mod: relay.IRModule) -> None:
+def test_module_is_restored(mod: relay.IRModule) -> None:
     relay.assert_structural_equal(again(mod), mod)
 
 
-def test_types_places_and_devices_come_back() -> None:
+def test_types_locations_and_devices_are_restored() -> None:
     mod = relay.parse("""
 type L[A] { Nil, Cons(A, L[A]) }
 def @first[A](%l: L[A], %d: A) -> A {
@@ -127,14 +127,14 @@ def @main(%x {virtual_device=VirtualDevice(device_type=1)}: Tensor[(2, ?), float
         assert not one.is_typed or str(one.checked_type) == str(other.checked_type)
 
 
-def test_networks_come_back() -> None:
+def test_networks_are_restored() -> None:
     mod, params = testing.mobilenet.get_workload()
     weights = {name: params[name] for name in list(params)[:4]}
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], weights)
     relay.assert_structural_equal(again(mod), mod)
 
 
-def test_types_and_attributes_alone() -> None:
+def test_types_and_attributes_alone_are_restored() -> None:
     a = relay.TypeVar("a")
     for ty in (
         relay.TensorType((relay.Any(), 3), "bool"),
@@ -157,7 +157,7 @@ def test_variables_may_be_keys_and_functions_values_of_attributes() -> None:
     assert relay.structural_equal(found, inner)
 
 
-def test_shared_nodes_stay_shared_and_depth_is_no_matter() -> None:
+def test_shared_nodes_stay_shared_at_any_depth() -> None:
     deep: relay.Expr = X
     for _ in range(6_000):
         deep = relay.add(deep, deep)
@@ -166,7 +166,7 @@ def test_shared_nodes_stay_shared_and_depth_is_no_matter() -> None:
     assert relay.structural_equal(back, relay.Function([X], deep))
 
 
-def test_constants_come_back_bit_by_bit() -> None:
+def test_constants_are_restored_bit_by_bit() -> None:
     for kind in ("float16", "float32", "int8", "uint64", "bool"):
         data = np.arange(6).reshape(2, 3).astype(kind)
         found = again(relay.const(data, kind)).numpy()
@@ -179,7 +179,7 @@ def test_attribute_without_json_form_is_refused() -> None:
 
 
 @pytest.mark.parametrize("field", ["fields", "_checked_type_", "span"])
-def test_fields_of_another_kind_are_refused(field: str) -> None:
+def test_fields_of_another_type_are_refused(field: str) -> None:
     x = relay.var("x", shape=(2,))
     mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.Tuple([x, x])))
     graph = json.loads(write_node_json(mod["main"].body))
