@@ -1,5 +1,6 @@
-"""Every claim about the speed of what runs: the commands one after the other, each part of
-`inference.py` in a process of its own. Results go to benchmarks/results, which is kept."""
+"""Checks all claims about run-time speed: runs the benchmarks in sequence, each part of
+`inference.py` in a separate process. Results are written to benchmarks/results, which is
+version-controlled."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How long does it take to build MobileNet v1 with its regions in C?
+"""Measures the build time of MobileNet v1 with C regions.
 
-The network has its batch norms folded into weights; the back end "ccompiler" takes what is not a
-convolution or a pooling, a classifier of a million weights among it. TVM's part of the build is
-included; the imports of TVM are not. Wall time, the median of `--repeat` builds.
+The network has its batch norms folded into weights; the back end "ccompiler" gets all operators
+except convolutions and poolings, including a classifier with a million weights. TVM's part of the
+build is included; the imports of TVM are not. Wall time, the median of `--repeat` builds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from report import arguments, seconds, table, timed, verdict, write_json
 
-LIMIT = 5.0  # seconds
+LIMIT = 5.0  # limit in seconds
 
 
 def main() -> int:

@@ -1,10 +1,10 @@
-"""How long does it take to check the numbers of a network?
+"""Measures the time to check the numbers of a network.
 
-Each of `--repeat` turns is a process of its own on two cores, which builds the network through the
-"dnnl" pipeline, and then times `validate` with one set of inputs: of whole regions, and with
-detail="operator". Of MobileNet v1 the reference alone counts, too. Medians over the turns, of the
-time on the clock; processor time is beside it, since the clock of a machine with other work to do
-says less.
+Each of `--repeat` runs is a separate process on two cores, which builds the network with the "dnnl"
+pipeline, and then times `validate` with one set of inputs: for whole regions, and with
+detail="operator". For MobileNet v1 the reference is also timed alone. Results are medians of the
+wall time over the runs; processor time is also shown, because wall time is unreliable on a busy
+machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from report import arguments, seconds, table, verdict, write_json
 
 CORES = 2
-# Name: module of relay.testing, arguments of its get_workload, limit in seconds.
+# {name: (module of relay.testing, arguments of its get_workload, limit in seconds)}
 NETWORKS: dict[str, tuple[str, dict[str, Any], float]] = {
     "ResNet-50": ("resnet", {"num_layers": 50, "image_shape": (3, 224, 224)}, 15),
     "SqueezeNet": ("squeezenet", {"image_shape": (3, 224, 224)}, 15),
@@ -28,20 +28,20 @@ NETWORKS: dict[str, tuple[str, dict[str, Any], float]] = {
     "Inception-v3": ("inception_v3", {"image_shape": (3, 299, 299)}, 60),
     "MobileNet v1": ("mobilenet", {"image_shape": (3, 224, 224)}, 15),
 }
-TIMES = 3  # what detail="operator" may take, in units of detail="region"
-REFERENCE_LIMIT = 1.0  # seconds, MobileNet v1
+TIMES = 3  # limit for detail="operator", as a multiple of detail="region"
+REFERENCE_LIMIT = 1.0  # limit in seconds, for MobileNet v1
 Spent = dict[str, tuple[float, float]]
 
 
 def measured(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds on the clock, and of the processor."""
+    """Wall time and processor time, in seconds."""
     clock, processor = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - clock, time.process_time() - processor
 
 
 def spent(name: str, sets: bool) -> Spent:
-    """In a process of its own."""
+    """The times of one run, measured in this separate process."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     import numpy as np
 

@@ -2,7 +2,7 @@
 
 All run the same weights on the same input, from a NumPy array (torch: from a tensor) to new memory.
 Networks of `relay.testing` are translated to ONNX and torch, those in torch to ONNX, from which
-byoc_lab imports them. What a library needs is imported here, in the contender's own process.
+byoc_lab imports them. Libraries are imported here, in the contender's own process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Run = Callable[[], np.ndarray]
 SEED = 2020
 SGEMM_SIZE = 2048
 PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.batch_matmul")
-# Of `relay.testing`: the module, and the arguments of its `get_workload`.
+# Networks of `relay.testing`: the module, and the arguments of its `get_workload`.
 TESTING: dict[str, tuple[str, dict[str, Any]]] = {
     "mobilenet": ("mobilenet", {}),
     "resnet-18": ("resnet", {"num_layers": 18}),
@@ -33,7 +33,7 @@ TESTING: dict[str, tuple[str, dict[str, Any]]] = {
     "inception-v3": ("inception_v3", {}),
     "densenet-121": ("densenet", {"batch_size": 1}),
 }
-# In torch_networks.py, which needs torch: with the shapes of their inputs.
+# Networks of torch_networks.py, which needs torch, with the shapes of their inputs.
 OF_TORCH = {
     "mobilenet-v3": (1, 3, 224, 224),
     "shufflenet-v2": (1, 3, 224, 224),
@@ -46,11 +46,12 @@ NETWORKS = (*TESTING, *OF_TORCH)
 
 
 class Weights(mobilenet.RandomStatistics):
-    """Batch norms that are not the identity; a last layer with distinct, finite scores."""
+    """Random weights: batch norms differ from the identity, the last layer has distinct, finite
+    scores."""
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
         super().init_weight(name, array)
-        if name == "fc1_weight":  # a ResNet's sums grow from unit to unit
+        if name == "fc1_weight":  # in a ResNet, sums grow from unit to unit
             array *= 0.01
 
 
@@ -68,21 +69,21 @@ def workload(network: str) -> tuple[relay.IRModule, dict[str, Any]]:
 
 
 def model(network: str) -> bytes:
-    """A network as ONNX."""
+    """The ONNX form of a network."""
     if network in TESTING:
         import to_onnx
 
         return to_onnx.translate(*workload(network))
     import torch
 
-    torch.backends.mha.set_fastpath_enabled(False)  # one operator, which ONNX does not have
+    torch.backends.mha.set_fastpath_enabled(False)  # ONNX does not have this as one operator
     file = io.BytesIO()
     torch.onnx.export(torch_module(network), (torch.from_numpy(data(network)),), file, dynamo=False)
     return file.getvalue()
 
 
 def torch_module(network: str) -> Any:
-    """A network in torch."""
+    """The torch form of a network."""
     if network in TESTING:
         import to_torch
 
@@ -93,8 +94,9 @@ def torch_module(network: str) -> Any:
 
 
 def flop(network: str) -> int:
-    """Operations of one inference in convolutions and products of matrices, by their shapes: a
-    product and its addition are two, and a product with a padded zero is one too."""
+    """The number of operations of one inference in convolutions and matrix products, by their
+    shapes: a multiplication and its addition count as two; multiplications with padded zeros are
+    included."""
     mod, _ = workload(network)
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
     return sum(_flop(call) for call in calls if call.op_name in PRODUCTS)
@@ -106,12 +108,12 @@ def _flop(call: Call) -> int:
 
 
 def sgemm_flop() -> int:
-    """Operations of one call of `sgemm`."""
+    """The number of operations of one call of `sgemm`."""
     return 2 * SGEMM_SIZE**3
 
 
 def data(network: str) -> np.ndarray:
-    """The input, on a boundary of 64 bytes, which all of them like best."""
+    """The input, aligned to 64 bytes, which is fastest for all contenders."""
     from byoc_lab.backends.dnnl import native
 
     if network in OF_TORCH:
@@ -149,7 +151,7 @@ def onnxruntime(network: str, threads: int) -> Run:
 
 
 def torch_eager(network: str, threads: int) -> Run:
-    """torch as it is, without gradients."""
+    """torch in eager mode, without gradients."""
     import torch
 
     torch.set_num_threads(threads)
@@ -157,8 +159,8 @@ def torch_eager(network: str, threads: int) -> Run:
 
 
 def torch_compile(network: str, threads: int, frozen: bool = False) -> Run:
-    """torch.compile as it is, or with the weights frozen, so that it folds batch norms and packs
-    weights."""
+    """torch.compile with default options, or with frozen weights, so that it folds batch norms and
+    packs weights."""
     import torch
     from torch._inductor import config
 
@@ -180,7 +182,7 @@ def _inference(model: Any, network: str) -> Run:
 
 
 def sgemm(threads: int) -> Run:
-    """oneDNN's product of two square float32 matrices, as `SGEMM_SIZE` says."""
+    """oneDNN's product of two square float32 matrices of size `SGEMM_SIZE`."""
     from byoc_lab.backends import dnnl
 
     dnnl.native.set_num_threads(threads)

@@ -1,9 +1,9 @@
-"""Does the cost of a diff grow linearly with the modules?
+"""Checks that the cost of a diff grows linearly with the modules.
 
 Chains of blocks (see `relay_scaling.py`) of 1,000 and of 10,000 calls, and the diff of every pass
 of the "dnnl" pipeline on them: the summary, the aligned rows, the text, and applying the diff.
-Both lengths are measured in turn, in one process, `--repeat` times; the quickest turn of each
-counts. Processor time, which does not count what else the machine does.
+Both lengths are measured alternately in one process, `--repeat` times; the fastest run of each
+counts. Times are processor time, which excludes other programs.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from relay_scaling import chain
 from report import arguments, seconds, table, timed, verdict, write_json
 
 CALLS = (1_000, 10_000)
-PER_BLOCK = {"bias": 4, "batch_norm": 4, "residual": 5}  # calls in each block
-GROWTH_LIMIT = 16.0  # for 10 times the calls: sorting, and memory that no cache holds
-SECONDS_LIMIT = 5.0  # of the diff of a pass on the longer chain
+PER_BLOCK = {"bias": 4, "batch_norm": 4, "residual": 5}  # number of calls per block
+GROWTH_LIMIT = 16.0  # growth limit for 10 times the calls: sorting, and cache misses
+SECONDS_LIMIT = 5.0  # limit in seconds for the diff of a pass, longer chain
 STEPS = ("summary", "rows", "text", "apply")
 Figures = dict[str, dict[str, float]]
 
 
 def measure(stages: list[Any]) -> Figures:
-    """Seconds of each step for each stage."""
+    """The time of each step for each stage, in seconds."""
     from byoc_lab.lab.diffing import apply, diff
 
     found: Figures = {}
@@ -47,7 +47,7 @@ def measure(stages: list[Any]) -> Figures:
 
 
 def quickest(turns: list[Figures]) -> Figures:
-    """The least of several turns, for each step of each stage."""
+    """The minimum over several runs, for each step of each stage."""
     return {
         stage: {step: min(turn[stage][step] for turn in turns) for step in steps}
         for stage, steps in turns[0].items()
@@ -64,7 +64,7 @@ def main() -> int:
     traces = {}
     for calls in CALLS:
         traces[calls] = trace(chain(calls // PER_BLOCK[options.kind], options.kind), "dnnl").stages
-    gc.freeze()  # the modules themselves are not what the collector has to walk
+    gc.freeze()  # exclude the modules themselves from garbage collection
     turns: dict[int, list[Figures]] = {calls: [] for calls in CALLS}
     for _ in range(options.repeat):
         for calls in CALLS:

@@ -1,5 +1,5 @@
-"""What DNNL accepts, as functions of one tensor at sizes of real networks: operators alone, and
-behind a convolution, in the layout that a network begins with."""
+"""The operators that DNNL accepts, as functions of one tensor with sizes of real networks: alone
+and after a convolution, in the initial layout of a network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def zero() -> Any:
 
 
 def qconv(data: Any, channels: int, taps: int = 1, groups: int = 1) -> Any:
-    """A convolution of numbers of 8 bits, back in 8 bits."""
+    """An 8-bit convolution, requantized to 8 bits."""
     scales = zero(), zero(), number(0.02), number(0.01)
     found = qnn.conv2d(
         data, w8(channels, data.type_annotation.concrete_shape[1] // groups, taps, taps), *scales,

@@ -1,9 +1,9 @@
-"""What does it cost that passes can be watched, when nobody watches?
+"""Measures the cost of reporting rewrites if no listener is set.
 
-Every pass on MobileNet v1, as it is and with all reporting taken out of its source: a process that
-loads `byoc_lab.passes` without the statements that report rewrites and keep what they are made of.
-Both take turns, `--repeat` times; processor time, medians of the pairs. A third process listens, so
-that it is seen what watching costs.
+Every pass runs on MobileNet v1 unchanged, and with all reporting removed from its source: a
+separate process loads `byoc_lab.passes` without the statements that report rewrites or store data
+for reports. Both run alternately, `--repeat` times; results are medians of the pairs, in processor
+time. A third process sets a listener, to show the cost of listening.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 
 from report import arguments, seconds, table, timed, verdict, write_json
 
-LIMIT = 1.02  # of the whole, with reporting beside without
-ROUNDS = 5  # of each pass in a process; the least counts
-NEGLIGIBLE = 0.005  # seconds; below, a share says nothing
+LIMIT = 1.02  # limit for all passes: time with reporting / time without
+ROUNDS = 5  # number of runs of each pass per process; the minimum counts
+NEGLIGIBLE = 0.005  # seconds; for shorter passes a ratio is meaningless
 WHOLE = "all passes"
 REPORTING = {"report", "report_function", "keeps_in"}
 KINDS = ("as it is", "without", "listening")
 
 
 class WithoutReporting(ast.NodeTransformer):
-    """Takes out what only matters to a listener."""
+    """Removes the statements that only matter to a listener."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         call = node.value
@@ -50,7 +50,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder:
-    """Finds the modules of `byoc_lab.passes` for `Loader`, all but the hook itself."""
+    """Finds the modules of `byoc_lab.passes`, except the hook itself, for `Loader`."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if not name.startswith("byoc_lab.passes.") or name.endswith(".hook"):
@@ -62,7 +62,7 @@ class Finder:
 
 
 def measure(kind: str) -> None:
-    """In a process of its own: the least time of each pass, as JSON."""
+    """In a separate process: the minimum time of each pass, as JSON."""
     if kind == "without":
         sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
     from byoc_lab import relay, transform
@@ -116,7 +116,7 @@ def main() -> int:
     if options.measure:
         measure(options.measure)
         return 0
-    # Who goes first changes from turn to turn.
+    # The order changes from round to round.
     turns = [{k: run(k) for k in KINDS[:: 1 if n % 2 else -1]} for n in range(options.repeat)]
     rows, shares = [], {}
     for name in turns[0]["without"]:

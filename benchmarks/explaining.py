@@ -1,10 +1,10 @@
-"""Do the texts of `explain` and `coverage` cost at most 3 times the trace?
+"""Checks that the texts of `explain` and `coverage` take at most 3 times as long as the trace.
 
-The changes that `explain` tells, each of which it runs, are part of that.
+This includes the changes that `explain` proposes, each of which it runs.
 
-On ResNet-50, MobileNet v1 quantized to 8 bits, a transformer encoder of 12 layers, and a chain of
-1,000 operators of which DNNL supports a third. Each network has a process of its own, which
-measures processor time, the quickest of `--repeat` turns after a first one.
+Networks: ResNet-50, MobileNet v1 quantized to 8 bits, a transformer encoder of 12 layers, and a
+chain of 1,000 operators, a third of which DNNL supports. A separate process per network measures
+processor time, the minimum of `--repeat` runs after a first run.
 
     python benchmarks/explaining.py
 """
@@ -56,7 +56,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 
 
 def measure(network: str, repeat: int) -> dict[str, float]:
-    """Seconds of processor time."""
+    """Processor time in seconds."""
     import byoc_lab
     from byoc_lab.transform import InferType
 
@@ -67,7 +67,7 @@ def measure(network: str, repeat: int) -> dict[str, float]:
         "coverage": lambda: str(byoc_lab.coverage(mod, "dnnl")),
     }
     for run in steps.values():
-        run()  # imports, and what is remembered of the pattern table
+        run()  # imports, and caches of the pattern table
     gc.collect()
     gc.freeze()
     taken = {name: min(turn(run) for _ in range(repeat)) for name, run in steps.items()}
@@ -76,7 +76,7 @@ def measure(network: str, repeat: int) -> dict[str, float]:
 
 
 def turn(run: Callable[[], object]) -> float:
-    gc.collect()  # what earlier turns left is not what the collector has to walk in this one
+    gc.collect()  # exclude the results of earlier runs from garbage collection
     return timed(run, time.process_time)[1]
 
 

@@ -1,9 +1,9 @@
-"""Is any operator that DNNL accepts slower there than on the host?
+"""Checks that no operator that DNNL accepts is slower on DNNL than on the host.
 
-Operators alone, and behind a convolution, in float32, bfloat16 and quantized, at sizes of real
-networks, in the layout that a network begins with: which kernel of oneDNN runs, and how long it
-takes beside the same module compiled by LLVM. One thread, the quicker of alternating turns,
-processor time. The instruction set is that of the machine, or the one of ONEDNN_MAX_CPU_ISA.
+Measures operators alone and after a convolution, in float32, bfloat16 and quantized, with sizes of
+real networks, in the initial layout of a network: the oneDNN kernel that runs, and its time
+compared with the same module compiled by LLVM. One thread, the minimum of alternating runs,
+processor time. The instruction set is the machine's, or the one in ONEDNN_MAX_CPU_ISA.
 
     python benchmarks/fallbacks.py
     ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/fallbacks.py --only softmax
@@ -25,9 +25,9 @@ from dnnl_forms import FORMS
 from report import arguments, least, table, verdict, write_json
 from turns import set_threads
 
-MAX_RATIO = 1.2  # of DNNL's time and LLVM's
+MAX_RATIO = 1.2  # limit for the ratio of DNNL's time to LLVM's
 LEVELS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_BF16")
-MIN_SECONDS = 50e-6  # of the host's: below, calls cost more than what they compute
+MIN_SECONDS = 50e-6  # seconds on the host; in shorter forms, calls cost more than the computation
 
 
 def drawn(shape: tuple[int, ...], dtype: str) -> Any:
@@ -52,8 +52,7 @@ def partitioned(body: Any) -> tuple[Any, Any]:
 
 
 def kernels_here() -> dict[str, str]:
-    """The kernels of each form, post-ops that run by themselves included, on this process's
-    instruction set."""
+    """The kernels of each form, including separate post-ops, on this process's instruction set."""
     from byoc_lab.backends.dnnl import compile_region
 
     found = {}
@@ -67,7 +66,7 @@ def kernels_here() -> dict[str, str]:
 
 
 def kernels_by_level() -> str:
-    """A table of the kernels of each form on each instruction set, of a process each."""
+    """A table of the kernels of each form on each instruction set, with one process per set."""
     columns = []
     for level in LEVELS:
         done = subprocess.run(
@@ -79,7 +78,7 @@ def kernels_by_level() -> str:
 
 
 def measured(body: Any, turns: int) -> dict[str, Any]:
-    """The kernels of the regions, and seconds on DNNL and on the host."""
+    """The kernels of the regions, and the times on DNNL and on the host, in seconds."""
     import byoc_lab
 
     mod, cut = partitioned(body)
@@ -106,7 +105,7 @@ def main() -> int:
         (options.out / "dnnl_kernels.txt").write_text(kernels_by_level() + "\n")
         return 0
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        set_threads(1)  # which libraries read when a process starts
+        set_threads(1)  # libraries read these when a process starts
         os.execv(sys.executable, [sys.executable, *sys.argv])
     isa = os.environ.get("ONEDNN_MAX_CPU_ISA") or "machine"
     results, rows, misses = {}, [], []

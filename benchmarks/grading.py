@@ -1,10 +1,11 @@
-"""The time that grading a class takes: 60 submissions of ten exercises, on two workers.
+"""Measures the time to grade a class: 60 submissions of ten exercises, on two workers.
 
 `python benchmarks/grading.py [--students 60] [--workers 2]` prepares a course, writes submissions
-(of five students three right, one wrong in a typical way, one hostile in two exercises), and grades
-them as `byoc-lab grade` does. The processor time of all processes, divided by the workers, counts.
-Then it interrupts a grader whose notebook sleeps for ever, and measures how long it takes to end.
-`--out benchmarks/results` keeps what it measured, as `grading.json`.
+(of every five students, three are right, one makes a typical mistake, and one is hostile in two
+exercises), and grades them as `byoc-lab grade` does. The result is the processor time of all
+processes, divided by the number of workers. Then it interrupts a grader whose notebook sleeps
+forever, and measures the time until the grader exits. `--out benchmarks/results` writes the
+measurements to `grading.json`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from byoc_lab.lessons.grading.submissions import grade, submissions_in, write_fe
 from tests.lessons.grading.generated import with_code, write, write_class
 from tests.lessons.grading.running import FOR_EVER, Grader
 
-LIMIT = 300.0  # seconds, for 60 submissions of ten exercises on two cores
-LIMIT_OF_INTERRUPT = 2.0  # seconds
+LIMIT = 300.0  # limit in seconds, for 60 submissions of ten exercises on two cores
+LIMIT_OF_INTERRUPT = 2.0  # limit in seconds, for an interrupt
 
 
 def main() -> int:
@@ -81,13 +82,13 @@ def main() -> int:
 
 
 def processor_seconds() -> float:
-    """Of this process and of all its processes that have ended."""
+    """The processor time of this process and of all its exited child processes."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def seconds_of_interrupt(folder: Path) -> float:
-    """From Ctrl-C to the end of a grader that waits for a notebook."""
+    """The time from Ctrl-C to the exit of a grader that waits for a notebook."""
     name = "annotate-diamond"
     write(folder / "in" / "ann", name, with_code(name, FOR_EVER))
     grader = Grader(folder)

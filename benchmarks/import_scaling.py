@@ -1,7 +1,7 @@
-"""Does the cost of importing an ONNX model grow linearly with its nodes?
+"""Checks that the cost of importing an ONNX model grows linearly with its nodes.
 
-Chains of blocks (Conv, BatchNormalization, Relu, Add) of 1,000 and of 10,000 nodes, in turn in one
-process, `--repeat` times; the quickest turn of each counts. Then DenseNet-121 of the onnx package
+Chains of blocks (Conv, BatchNormalization, Relu, Add) of 1,000 and of 10,000 nodes, alternately in
+one process, `--repeat` times; the fastest run of each counts. Then DenseNet-121 of the onnx package
 1.14.1 (1,746 nodes), and with `--oracle` the time that TVM 0.16's own importer takes for it (about
 40 s). Both are in the environment that `make oracle` makes. Processor time.
 """
@@ -20,8 +20,8 @@ from typing import Any
 from report import arguments, seconds, table, timed, verdict, write_json
 
 NODES = (1_000, 10_000)
-GROWTH_LIMIT = 16.0  # for 10 times the nodes: memory that no cache holds
-DENSENET_LIMIT = 2.0  # seconds
+GROWTH_LIMIT = 16.0  # growth limit for 10 times the nodes, with cache misses
+DENSENET_LIMIT = 2.0  # limit in seconds
 ROOT = Path(__file__).resolve().parents[1]
 ORACLE = ROOT / ".oracle-venv"
 DENSENET = "lib/python*/site-packages/onnx/backend/test/data/light/light_densenet121.onnx"
@@ -36,7 +36,7 @@ print(json.dumps(time.process_time() - start))
 
 
 def chain(nodes: int) -> Any:
-    """A model of blocks of four nodes."""
+    """A model with blocks of four nodes."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 
@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument("--oracle", action="store_true", help="time TVM's own importer, too")
     options = parser.parse_args()
     models = {n: chain(n) for n in NODES}
-    import_seconds(models[NODES[0]])  # definitions of operators are made at the first use
+    import_seconds(models[NODES[0]])  # definitions of operators are created on first use
     turns = [{n: import_seconds(m) for n, m in models.items()} for _ in range(options.repeat)]
     best = {n: min(turn[n] for turn in turns) for n in NODES}
     rows = [[f"chain of {n:,} nodes", seconds(best[n])] for n in NODES]

@@ -1,5 +1,5 @@
-"""The time of `import byoc_lab` beyond `import numpy`, which it needs: processor time, the least of
-ten fresh processes, bytecode cached."""
+"""Measures the time of `import byoc_lab` beyond `import numpy`, which it needs: processor time, the
+minimum over ten new processes, with cached bytecode."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PROBE = (
 
 
 def import_seconds(module: str) -> float:
-    """Seconds of processor time that a fresh interpreter takes to import `module`, its own start
-    not counted."""
+    """The processor time in seconds that a new interpreter takes to import `module`, without its
+    own start."""
     command = [sys.executable, "-c", PROBE.format(module=module)]
-    # The bytecode is cached, as it is on a user's machine, also where the environment forbids it.
+    # The bytecode is cached, as on a user's machine, even if the environment forbids it.
     cached = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=cached)
     return float(run.stdout)

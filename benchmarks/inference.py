@@ -1,4 +1,4 @@
-"""How fast is a network on DNNL, beside others?
+"""Compares the speed of networks on DNNL with other runtimes.
 
 Twelve networks, from MobileNet v1 to an LSTM, one input at a time (SqueezeNet also four), float32:
 byoc_lab's regions against ONNX Runtime, torch.compile (as it is, and with its weights frozen),
@@ -37,16 +37,17 @@ CLAIMS = {
     "torch eager": 1.4,
     "LLVM only": 10.0,
 }
-MEAN_CLAIM = 1.15  # ONNX Runtime's geometric mean over all networks
-PEAK_CLAIM = 0.9  # of the peak, with one thread
+MEAN_CLAIM = 1.15  # limit for ONNX Runtime's geometric mean over all networks
+PEAK_CLAIM = 0.9  # share of the peak, with one thread
 THREADS = (1, 2)
-TOLERANCE = 1e-3  # of the largest score; float32 differs by its order of summation
+TOLERANCE = 1e-3  # as a share of the largest score; summation orders differ in float32
 
 
 def measure(
     network: str, threads: int, against: Sequence[str], rounds: int, seconds: float
 ) -> dict[str, Any]:
-    """Times, ratios and the share of the peak; {"missing": ...} for who is not installed."""
+    """Times, ratios and the share of the peak; {"missing": ...} for a contender that is not
+    installed."""
     at = (network, threads)
     entered = {
         OURS: Contender(contenders.byoc_lab, (network,)),
@@ -78,7 +79,7 @@ def measure(
 
 
 def peak_share(network: str, turns: Turns) -> list[float]:
-    """FLOP per second over those of the matrix product, in each round."""
+    """FLOP per second as a share of the matrix product's rate, in each round."""
     work = contenders.flop(network) / contenders.sgemm_flop()
     return [work * ratio for ratio in turns.ratios(PEAK, OURS)]
 
@@ -94,13 +95,13 @@ def _check_agreement(turns: Turns) -> None:
 
 
 def _spread(values: list[float]) -> dict[str, float]:
-    """The median, and the ends of its interval."""
+    """The median, and the ends of its confidence interval."""
     low, high = interval(values)
     return {"median": statistics.median(values), "low": low, "high": high}
 
 
 def claimed(network: str) -> dict[str, float]:
-    """What is claimed of a network."""
+    """The claims about a network."""
     name = "ONNX Runtime"
     return CLAIMS if network in CLASSIC else {name: CLAIMS[name]}
 
@@ -116,7 +117,7 @@ def means(results: dict[str, Any]) -> dict[str, float]:
 
 
 def misses(results: dict[str, Any]) -> list[str]:
-    """The claims that the medians do not bear out, and those that nothing was measured for."""
+    """The claims that the medians do not satisfy, and the claims without measurements."""
     found = []
     if len(results) == len(contenders.NETWORKS):
         for threads, mean in means(results).items():
@@ -230,7 +231,7 @@ def main() -> int:
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """The earlier measurements on this very machine; empty if there are none."""
+    """The earlier measurements on this machine; empty if there are none."""
     if not path.exists():
         return {}
     found = json.loads(path.read_text())

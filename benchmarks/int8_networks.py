@@ -1,11 +1,11 @@
-"""How much faster are MobileNet v1 and ResNet-50 on integers of 8 bits than on float32, on DNNL?
+"""Compares MobileNet v1 and ResNet-50 in 8-bit integers with float32, on DNNL.
 
-The networks are quantized as in `byoc_lab.lessons.quantize` (after one image) and partitioned; what
-is timed is the region with the convolutions, from the float32 image to the float32 means of the
-last feature maps, so that quantizing and dequantizing are counted. The float32 region takes and
-gives the same, within what 8 bits allow. Both take turns, at each instruction set that the machine
-has; see `turns.py` for how it is measured. Times are processor time, of all threads together, so
-that other programs on the machine change them little.
+The networks are quantized as in `byoc_lab.lessons.quantize` (after one image) and partitioned; the
+region with the convolutions is timed, from the float32 image to the float32 means of the last
+feature maps, so quantizing and dequantizing are included. The float32 region has the same input and
+output, up to the precision of 8 bits. Both run alternately, at each instruction set of the machine;
+see `turns.py` for how it is measured. Times are the processor time of all threads together, on
+which other programs have little influence.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ THREADS = (1, 2)
 # Lowest ratio of the times, float32 over int8: with VNNI instructions, and with kernels that do
 # without.
 CLAIMS = {"VNNI": 2.5, "": 0.9}
-TOLERANCE = 0.15  # of the largest result: what one scale for a whole tensor of 8 bits costs
-# What oneDNN calls an instruction set, and what Linux calls it.
+TOLERANCE = 0.15  # error limit, as a share of the largest result, for one 8-bit scale per tensor
+# {oneDNN's name of an instruction set: Linux's name}
 LEVELS = {"SSE41": "sse4_1", "AVX2": "avx2", "AVX512_CORE": "avx512bw", "DEFAULT": "fpu"}
 
 
@@ -45,7 +45,7 @@ def workload(network: str) -> tuple[Any, Any]:
 
 
 def region(network: str, kind: str, threads: int) -> Callable[[], np.ndarray]:
-    """The region with the convolutions, of the network as it is or quantized."""
+    """The region with the convolutions, of the float32 or of the quantized network."""
     from byoc_lab.backends import dnnl
     from byoc_lab.lessons.quantize import quantize
     from byoc_lab.run.build import external_calls
@@ -63,7 +63,8 @@ def region(network: str, kind: str, threads: int) -> Callable[[], np.ndarray]:
 
 
 def measure(network: str, threads: int, rounds: int, block: float) -> dict[str, Any]:
-    """Times of both, and float32 over int8 in each round. AssertionError when they disagree."""
+    """Times of both, and the ratio of float32 to int8 in each round. AssertionError if they
+    disagree."""
     entered = {kind: Contender(region, (network, kind, threads)) for kind in (REAL, WHOLE)}
     turns = take_turns(
         entered, threads=threads, rounds=rounds, seconds=block, clock=time.process_time
@@ -83,7 +84,7 @@ def measure(network: str, threads: int, rounds: int, block: float) -> dict[str, 
 
 
 def levels() -> list[str]:
-    """The instruction sets that this machine has, DEFAULT being all of them together."""
+    """The instruction sets of this machine; DEFAULT is all of them together."""
     flags = Path("/proc/cpuinfo").read_text().split()
     return [level for level, flag in LEVELS.items() if flag in flags]
 
@@ -95,9 +96,9 @@ def main() -> int:
     options = parser.parse_args()
     results: dict[str, Any] = {}
     rows, missed = [], []
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # a thread that waits takes no processor time
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # a waiting thread takes no processor time
     for level, network, threads in product(levels(), NETWORKS, THREADS):
-        os.environ["ONEDNN_MAX_CPU_ISA"] = level  # read by the processes that take turns
+        os.environ["ONEDNN_MAX_CPU_ISA"] = level  # read by the contenders' processes
         found = measure(network, threads, options.rounds, options.block)
         results.setdefault(level, {}).setdefault(network, {})[str(threads)] = found
         times = [f"{found['seconds'][kind] * 1e3:.2f} ms" for kind in (REAL, WHOLE)]

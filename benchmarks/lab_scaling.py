@@ -1,10 +1,10 @@
-"""Does the cost of the laboratory grow linearly with the module?
+"""Checks that the cost of the laboratory grows linearly with the module.
 
 `trace`, `lint`, `explain`, `coverage`, `Trace.save`, `load_trace` and `validate(detail="operator")`
-on chains, residual blocks, a wide sum, concatenations and transformers, of 100 operators and more.
-Each module has a process of its own, which measures processor time, the quickest of `--repeat`
-turns, and the memory that a step adds at its peak, its result included. The growth is the exponent
-of a power of the number of operators, fitted to all lengths: 1 is linear.
+on chains, residual blocks, a wide sum, concatenations and transformers, of 100 and more operators.
+A separate process per module measures processor time, the minimum of `--repeat` runs, and the peak
+memory that a step adds, including its result. The growth is the exponent of a power law in the
+number of operators, fitted to all sizes: 1 is linear.
 
     python benchmarks/lab_scaling.py                      # 100, 1,000 and 5,000 operators
     python benchmarks/lab_scaling.py --sizes 1000 20000 --networks wide transformer
@@ -40,17 +40,17 @@ STEPS = (
     *("trace", "lint", "lint of the result", "explain", "coverage", "save", "load"),
     *("evaluate", "validate by operator"),
 )
-MAX_VALIDATED = 1_000  # operators: each is a kernel of its own
+MAX_VALIDATED = 1_000  # number of operators: each is a separate kernel
 MAX_EXPONENT = 1.15
-MAX_OF_THE_TRACE = 3.0  # times, for explain
-MAX_OF_AN_EVALUATION = 20.0  # times, for validate by operator
-LARGE = 5_000  # the operators that the limits of saved traces are for
+MAX_OF_THE_TRACE = 3.0  # multiple of the trace, for explain
+MAX_OF_AN_EVALUATION = 20.0  # multiple of an evaluation, for validate by operator
+LARGE = 5_000  # number of operators for the limits of saved traces
 SAVED_SECONDS, SAVED_MEGABYTES = 2.0, 150
 Measured = dict[str, list[float]]
 
 
 def chain(operators: int, *unary: str) -> Any:
-    """Unary operators in turn, with a shortcut over every third."""
+    """Unary operators in sequence, with a shortcut over every third one."""
     from byoc_lab import relay
 
     before = at = relay.var("x", shape=(2, 4))
@@ -76,7 +76,7 @@ def residual(operators: int) -> Any:
 
 
 def wide(operators: int) -> Any:
-    """Two operators on each of many branches of one input, which are summed pairwise."""
+    """Two operators on each of many branches of one input; the branches are summed pairwise."""
     from byoc_lab import relay
 
     x = relay.var("x", shape=(2, 4))
@@ -88,7 +88,7 @@ def wide(operators: int) -> Any:
 
 
 def concat(operators: int) -> Any:
-    """Blocks of three branches that are concatenated, and reduced to the old width."""
+    """Blocks of three branches that are concatenated, then reduced to the original width."""
     from byoc_lab import relay
     from byoc_lab.relay import nn
 
@@ -144,8 +144,8 @@ NETWORKS: dict[str, Callable[[int], Any]] = {
 
 
 def measure(network: str, operators: int, repeat: int, chosen: list[str]) -> Measured:
-    """For each function: seconds of processor time, and the megabytes that it adds at its peak,
-    its result included."""
+    """For each function: processor time in seconds, and the peak memory that it adds in MB,
+    including its result."""
     import byoc_lab
     from byoc_lab import relay
     from byoc_lab.transform import InferType
@@ -177,7 +177,7 @@ def measure(network: str, operators: int, repeat: int, chosen: list[str]) -> Mea
                 mod, built, inputs, detail="operator"
             )
         gc.collect()
-        gc.freeze()  # the module itself is not what the collector has to walk
+        gc.freeze()  # exclude the module itself from garbage collection
         for name, run in steps.items():
             if name not in chosen:
                 continue
@@ -193,8 +193,8 @@ def measure(network: str, operators: int, repeat: int, chosen: list[str]) -> Mea
 
 
 def exponent(times: dict[int, float]) -> float | None:
-    """Of the power of the number of operators that the times grow with, by least squares; from
-    1,000 operators on, where what does not depend on them no longer counts."""
+    """The exponent of a power law in the number of operators, fitted to the times by least squares;
+    from 1,000 operators on, where constant costs are negligible."""
     large = {n: t for n, t in times.items() if n >= 1_000}
     if len(large) < 2:
         return None
@@ -236,7 +236,7 @@ def in_a_process(network: str, size: int, options: Any) -> Measured:
 
 
 def told(found: dict[int, Measured]) -> list[str]:
-    """Print the table of one network; the claims that do not hold of it."""
+    """Print the table of one network; returns the claims that it does not satisfy."""
     misses, rows = [], []
     largest = max(found)
     for step in found[min(found)]:
@@ -261,7 +261,8 @@ def told(found: dict[int, Measured]) -> list[str]:
 
 
 def validation(found: dict[int, Measured]) -> list[str]:
-    """Print how many evaluations a validation by operator takes; the claim if it does not hold."""
+    """Print the cost of a validation by operator in evaluations; returns the claim if it is not
+    satisfied."""
     steps = ("validate by operator", "evaluate")
     sizes = [size for size, of in found.items() if all(step in of for step in steps)]
     if not sizes:

@@ -1,8 +1,8 @@
-"""What does it cost that convolutions get their layouts by a rule, and not by measuring?
+"""Measures the cost of choosing layouts of convolutions by a rule instead of by measuring.
 
 Networks of convolutions on DNNL, one thread, with layouts "fixed" (the default of `build`),
-"measured" and "any" (what oneDNN prefers for each): the least processor time of alternating turns.
-The instruction set is that of the machine, or the one of ONEDNN_MAX_CPU_ISA.
+"measured" and "any" (what oneDNN prefers for each): the minimum processor time of alternating runs.
+The instruction set is the machine's, or the one in ONEDNN_MAX_CPU_ISA.
 
     python benchmarks/layouts.py
     ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/layouts.py --networks squeezenet
@@ -20,7 +20,7 @@ from report import arguments, least, table, verdict, write_json
 from turns import set_threads
 
 RULES = ("fixed", "measured", "any")
-CLAIM = 1.1  # of the time with measured layouts: most that the rule takes
+CLAIM = 1.1  # limit for the rule, as a multiple of the time with measured layouts
 NETWORKS: dict[str, dict[str, Any]] = {
     "mobilenet": {},
     "resnet-18": {"num_layers": 18},
@@ -32,7 +32,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 
 def programs(network: str) -> dict[str, Callable[[], Any]]:
-    """The network, built in each way, on one random image."""
+    """The network built with each kind of layouts, called on one random image."""
     from byoc_lab import relay
     from byoc_lab.backends.dnnl import native, partition_for_dnnl, region_graph
     from byoc_lab.run import build
@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=15)
     options = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        set_threads(1)  # which libraries read when a process starts
+        set_threads(1)  # libraries read these when a process starts
         os.execv(sys.executable, [sys.executable, *sys.argv])
     isa = os.environ.get("ONEDNN_MAX_CPU_ISA") or "machine"
     results, rows, misses = {}, [], []

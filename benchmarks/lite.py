@@ -1,11 +1,11 @@
-"""Weight and times of the laboratory in one file, which `make lite` writes.
+"""Measures the size and the times of the laboratory in one file, which `make lite` writes.
 
 Opens build/lite/byoc_lab.html in Chromium, from disk and without a network, `--repeat` times:
 seconds from the start of the page until its first picture, until Python is ready, and until the
-first lint is shown; the least of them, and the processor time of all processes of the browser.
-Then the same work in the page and in native Python, one after the other, in processor time (of the
-whole browser); the least of each. A work is done so often that it takes a second or more, beside
-which the time of the editor and of the output does not count.
+first lint is shown; the minimum of each, and the processor time of all processes of the browser.
+Then it runs the same tasks in the page and in native Python alternately, and compares the minimum
+processor times (of the whole browser). A task is repeated until it takes at least a second, so that
+the time of the editor and of the output is negligible.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LITE = Path(__file__).resolve().parents[1] / "build" / "lite"
 PAGE = LITE / "byoc_lab.html"
 SITE = ("index.html", "python.bin", "files.bin")
 MAX_MB = 50
-FIRST_LINT = 10  # seconds
-SLOWER = 2  # times native Python
+FIRST_LINT = 10  # limit in seconds
+SLOWER = 2  # limit as a multiple of native Python
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-TICKS = os.sysconf("SC_CLK_TCK")  # in a second
+TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second
 PATIENCE = 300_000  # ms
 LINT = """\
 import byoc_lab
@@ -78,7 +78,7 @@ def chromium() -> Iterator[Any]:
 
 
 def opened(page: Any) -> dict[str, float]:
-    """Seconds from the start of the page until each of OPENED."""
+    """The time from the start of the page to each event in OPENED, in seconds."""
     page.add_init_script(WATCH)
     page.goto(PAGE.as_uri())
     page.locator("#play-shown .byl[data-ready]").wait_for(timeout=PATIENCE)
@@ -92,7 +92,7 @@ def opened(page: Any) -> dict[str, float]:
 
 
 def run_cell(page: Any, source: str) -> None:
-    """Type over the first cell, and run it as soon as Python can."""
+    """Replace the code of the first cell, and run it when Python is ready."""
     cell = page.locator("article:visible .cell").first
     cell.locator(".cm-content").click(timeout=PATIENCE)
     page.keyboard.press("ControlOrMeta+a")
@@ -101,12 +101,12 @@ def run_cell(page: Any, source: str) -> None:
 
 
 def processor_seconds(parent: int) -> float:
-    """Processor time of all processes below one."""
+    """The processor time of all child processes of a process."""
     spent = 0.0
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = status.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has exited
             continue
         if int(fields[1]) == parent:
             own = (int(fields[11]) + int(fields[12])) / TICKS
@@ -115,12 +115,12 @@ def processor_seconds(parent: int) -> float:
 
 
 def compared(page: Any) -> Iterator[tuple[str, float, float]]:
-    """The seconds of processor time that each work takes in the page, and in this Python."""
+    """The processor time of each task in the page and in native Python, in seconds."""
     names: dict[str, Any] = {}
     exec(SETUP, names)
     finish(page, SETUP)
     for name, (turns, code) in WORK.items():
-        finish(page, code)  # imports, and memory that grows
+        finish(page, code)  # imports, and growth of memory
         exec(code, names)
         repeated = f"for _ in range({turns}):\n    {code}"
         before = processor_seconds(os.getpid())
@@ -131,7 +131,7 @@ def compared(page: Any) -> Iterator[tuple[str, float, float]]:
 
 
 def finish(page: Any, source: str) -> None:
-    """Run code in the first cell until it is done."""
+    """Run code in the first cell until it has finished."""
     run_cell(page, f"{source}\nprint('done', {page.evaluate('() => performance.now()')})")
     page.locator("article:visible .cell[data-state=done]").first.wait_for(timeout=PATIENCE)
     page.locator("body[data-python=ready]").wait_for(timeout=PATIENCE)
@@ -146,7 +146,7 @@ def main() -> int:
     turns, spent = [], []
     taken, native = dict.fromkeys(WORK, math.inf), dict.fromkeys(WORK, math.inf)
     for _ in range(options.repeat):
-        with chromium() as browser:  # a new one: processes that end take their time with them
+        with chromium() as browser:  # a new browser: the times of exited processes are lost
             page = browser.new_context(offline=True).new_page()
             before = processor_seconds(os.getpid())
             turns.append(opened(page))

@@ -1,15 +1,15 @@
-"""The networks and stages of `relay_vs_tvm.py`, for both sides; imports neither."""
+"""The networks and stages of both sides of `relay_vs_tvm.py`; imports neither side."""
 
 from __future__ import annotations
 
-# Name -> module of relay.testing and arguments of its get_workload.
+# {name: module of relay.testing and arguments of its get_workload}
 NETWORKS = {
     "mobilenet": ("mobilenet", {}),
     "resnet-18": ("resnet", {"num_layers": 18}),
     "resnet-50": ("resnet", {"num_layers": 50}),
 }
 
-# A pass, and after a comma which run of it.
+# A pass, and after a comma the index of its run.
 STAGES = (
     "InferType",
     "CanonicalizeOps",

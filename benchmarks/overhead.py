@@ -1,8 +1,8 @@
-"""What does a call of a region cost beyond its oneDNN primitives?
+"""Measures the cost of a region's call beyond its oneDNN primitives.
 
 A region of one small operator is called from Python with tensors of TVM-FFI (and with NumPy
-arrays), and the same primitives run in a C++ loop with everything bound before; blocks of each in
-turn, in one process with one thread. What is told is the median over the rounds of the difference
+arrays), and the same primitives run in a C++ loop with all arguments bound before; blocks of both
+alternate in one process with one thread. The result is the median over the rounds of the difference
 within a round.
 """
 
@@ -19,13 +19,13 @@ from report import arguments, table, verdict, write_json
 
 from byoc_lab.backends.dnnl import native
 
-LIMIT = 1e-6  # seconds, with tensors
-CALLS = 2000  # of a block
+LIMIT = 1e-6  # limit in seconds, with tensors
+CALLS = 2000  # number of calls per block
 TENSORS, ARRAYS, BARE = "TVM-FFI tensors", "NumPy arrays", "bare loop"
 
 
 def relu_region() -> native.DnnlRegion:
-    """relu of (1, 64): a cache line or four, so that there is hardly any work."""
+    """relu of (1, 64), a few cache lines, so that there is hardly any computation."""
     tensors = [{"name": name, "shape": [1, 64], "dtype": "float32"} for name in ("data", "out")]
     return native.DnnlRegion(
         {
@@ -50,7 +50,7 @@ def relu_region() -> native.DnnlRegion:
 
 
 def block(call: Callable[..., Any], *args: Any) -> float:
-    """Seconds of one of CALLS calls."""
+    """Seconds per call, over CALLS calls."""
     start = time.perf_counter()
     for _ in range(CALLS):
         call(*args)

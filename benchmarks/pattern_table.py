@@ -1,4 +1,4 @@
-"""Does a long pattern table cost more than its matches do?
+"""Checks that the cost of a long pattern table depends on its matches.
 
 MergeComposite with a table of 100 patterns, most of which match nowhere, on modules of 1,000 and
 10,000 calls.
@@ -21,7 +21,7 @@ UNUSED = ("log", "negative", "sigmoid", "erf", "floor")
 
 
 def pattern_table() -> list[tuple[Any, ...]]:
-    """Three operators in a row, 100 times another three; one entry matches."""
+    """Patterns of three operators in a row: 100 different triples, one of which matches."""
     entries: list[tuple[Any, ...]] = [("lib.hit", is_op("exp")(is_op("abs")(wildcard())))]
     for n in range(PATTERNS - 1):
         inner, middle = UNUSED[n % 5], USED[n // 5 % 5]

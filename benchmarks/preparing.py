@@ -1,7 +1,7 @@
-"""How long does it take to get a region ready: primitives, weights reordered, layouts tried out?
+"""Measures the time to prepare a region: creating primitives, reordering weights, trying layouts.
 
 MobileNet v1's regions are created from their graphs and constants, once in each of `--repeat`
-processes (oneDNN remembers primitives within one); the extension is loaded before. What is told is
+processes (oneDNN caches primitives within a process); the extension is loaded before. The result is
 the median over the processes of the sum over the regions.
 """
 
@@ -13,12 +13,12 @@ import sys
 
 from report import arguments, seconds, table, timed, verdict, write_json
 
-LIMIT = 0.1  # seconds
+LIMIT = 0.1  # limit in seconds
 THREADS = (1, 2)
 
 
 def prepare(threads: int) -> tuple[float, str]:
-    """In a process of its own: (seconds, layouts that were chosen for the convolutions)."""
+    """In a separate process: (seconds, the chosen layouts of the convolutions)."""
     from byoc_lab.backends import dnnl
     from byoc_lab.lessons import mobilenet
     from byoc_lab.run.build import external_calls

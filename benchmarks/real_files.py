@@ -1,9 +1,9 @@
-"""Do the ONNX files of published packages run, and with ONNX Runtime's numbers?
+"""Checks that ONNX files of published packages run, with the same results as ONNX Runtime.
 
-Each file is imported as it comes or, if that is refused, with the shapes and values that the error
-proposes; then it is partitioned for DNNL, built, run on drawn inputs, compared with ONNX Runtime
-and validated. A refusal, outputs that are not valid, and outputs that differ by more than
-`--tolerance` of the largest one are misses. One process for each file.
+Each file is imported without options or, if that is refused, with the shapes and values that the
+error proposes; then it is partitioned for DNNL, built, run on random inputs, compared with ONNX
+Runtime and validated. A refusal, outputs that are not valid, and outputs that differ by more than
+`--tolerance` of the largest one are misses. There is one process per file.
 
 FILES are ONNX files, wheels, or folders of them, such as
 
@@ -23,13 +23,13 @@ from typing import Any
 
 from report import arguments, table, verdict, write_json
 
-SMALL = 3000  # bytes: files of a single node, such as tests have
-SECOND = 16_000  # samples of a second of speech
+SMALL = 3000  # minimum size in bytes: smaller files have a single node, as in tests
+SECOND = 16_000  # samples per second of speech
 HEAD = ("file", "size", "regions", "offloaded", "of largest", "valid", "import")
 
 
 def unpacked(given: Path, folder: Path) -> Iterator[Path]:
-    """The ONNX files of a file, a wheel or a folder."""
+    """The ONNX files in a file, a wheel or a folder."""
     if given.is_dir():
         for each in sorted(given.iterdir()):
             yield from unpacked(each, folder)
@@ -43,7 +43,7 @@ def unpacked(given: Path, folder: Path) -> Iterator[Path]:
 
 
 def drawn(var: Any, rng: Any) -> Any:
-    """Values for an input: numbers about 0, small indices, and whole lengths."""
+    """Random values for an input: numbers around 0, small indices, and full sequence lengths."""
     import numpy as np
 
     ty = var.checked_type
@@ -56,7 +56,7 @@ def drawn(var: Any, rng: Any) -> Any:
 
 
 def measured(path: str) -> dict[str, Any]:
-    """In a process of its own: what became of the file."""
+    """In a separate process: the result for the file."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import numpy as np
     import onnxruntime
@@ -97,14 +97,14 @@ def measured(path: str) -> dict[str, Any]:
     session = onnxruntime.InferenceSession(path, options)
     try:
         wanted = session.run(None, inputs)
-    except Exception as error:  # its errors have no class in common
+    except Exception as error:  # its errors have no common class
         return {**found, "other": f"ONNX Runtime refuses the inputs: {error}"}
     found["difference"] = max(map(_difference, outputs, wanted))
     return found
 
 
 def _difference(one: Any, other: Any) -> float:
-    """The largest difference of two outputs, as a part of the largest finite element."""
+    """The largest difference of two outputs, as a share of the largest finite element."""
     import numpy as np
 
     a, b = (np.asarray(x, "float64") for x in (one, other))

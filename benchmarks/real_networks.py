@@ -1,13 +1,13 @@
-"""How much time and memory do import, build and validation of real-size networks take?
+"""Measures time and memory of import, build and validation of real-size networks.
 
 Seven networks of `relay.testing`, written as ONNX files, and two transformers that PyTorch exports
-(a BERT-base encoder, a ViT-B/16). Each is measured in a process of its own, on one thread: reading
-the file with onnx alone, its weights as arrays; `from_onnx`; `build` of the network as it comes,
-which LLVM compiles whole, and of its partition for DNNL; `validate` of the latter with one set of
-inputs. The part of LLVM is `tvm.compile` and the virtual machine, which makes machine code of what
-that gives; the part of DNNL is the call of the extension that creates oneDNN's primitives and packs
-the weights. Processor time, the least of `--repeat` processes; memory is the peak that a build adds
-to the process, which has the weights in the module already.
+(a BERT-base encoder, a ViT-B/16). Each network is measured in a separate process, on one thread:
+reading the file with onnx alone, its weights as arrays; `from_onnx`; `build` of the network as it
+comes, which LLVM compiles whole, and of its partition for DNNL; `validate` of the latter with one
+set of inputs. The part of LLVM is `tvm.compile` and the virtual machine, which makes machine code
+of what that gives; the part of DNNL is the call of the extension that creates oneDNN's primitives
+and packs the weights. Processor time, the least of `--repeat` processes; memory is the peak that a
+build adds to the process, which has the weights in the module already.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from unittest.mock import patch
 from report import arguments, forget_peak, peak_bytes, seconds, table, timed, verdict, write_json
 
 MB = 1e6
-READINGS = 3  # an import may take as long as so many readings of the file, and
-PER_NODE = 0.002  # seconds for each node
-BUILDS = 2  # times the part of LLVM, and of DNNL, in a build
+READINGS = 3  # limit of an import: so many times the reading of the file, plus
+PER_NODE = 0.002  # seconds per node
+BUILDS = 2  # limit of a build, as a multiple of LLVM's part, and of DNNL's
 WEIGHTS, BESIDE = 2, 300 * MB  # a build may add so many times the weights, and so much
 IMAGE = {"image_shape": (3, 224, 224)}
-# Name: module of relay.testing and the arguments of its get_workload.
+# {name: module of relay.testing and the arguments of its get_workload}
 TESTING: dict[str, tuple[str, dict[str, Any]]] = {
     "MobileNet v1": ("mobilenet", IMAGE),
     "ResNet-18": ("resnet", {"num_layers": 18, **IMAGE}),
@@ -46,7 +46,7 @@ PATCH = 16
 
 
 def _transformer(images: bool) -> tuple[Any, Any]:
-    """A model of PyTorch, and an input."""
+    """A PyTorch model and an input."""
     import torch
 
     torch.backends.mha.set_fastpath_enabled(False)
@@ -75,7 +75,7 @@ def write_torch(path: Path, images: bool) -> None:
     import torch
 
     model, data = _transformer(images)
-    with torch.no_grad():  # copies of a layer begin with one set of weights, which is written once
+    with torch.no_grad():  # copies of a layer start with shared weights, which are written once
         for weight in model.parameters():
             weight.copy_(torch.randn_like(weight) * 0.02)
     torch.onnx.export(model, (data,), str(path), dynamo=False, opset_version=17)
@@ -98,7 +98,7 @@ WRITERS: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
 
 
 def read(path: str) -> tuple[int, int]:
-    """With onnx alone: how many nodes there are, and bytes of weights."""
+    """Read with onnx alone: the number of nodes, and the bytes of weights."""
     import onnx
 
     graph = onnx.load(path).graph
@@ -107,7 +107,7 @@ def read(path: str) -> tuple[int, int]:
 
 
 def measured(path: str) -> dict[str, float]:
-    """In a process of its own: seconds of processor time and bytes."""
+    """In a separate process: processor time in seconds, and memory in bytes."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import numpy as np
     import onnx  # noqa: F401 (read() finds it imported)
@@ -137,7 +137,7 @@ def measured(path: str) -> dict[str, float]:
 
     tvm.compile = metered("LLVM", tvm.compile)
     tvm.relax.VirtualMachine = metered("LLVM", tvm.relax.VirtualMachine)
-    found_function = native.function  # a function of the extension, by its name
+    found_function = native.function  # a function of the extension
     patch.object(native, "function", lambda name: metered("DNNL", found_function(name))).start()
     exe = None
     for name, module in (("build", mod), ("build for dnnl", part)):
@@ -160,7 +160,7 @@ def measured(path: str) -> dict[str, float]:
 
 
 def misses(name: str, t: dict[str, float]) -> list[str]:
-    """The claims that a network misses."""
+    """The claims that a network does not satisfy."""
     found = []
     compilers = t["build for dnnl, LLVM"] + t["build for dnnl, DNNL"]
     limits = (

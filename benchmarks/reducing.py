@@ -1,7 +1,7 @@
-"""Does `reduce` take under a minute for 5,000 operators?
+"""Checks that `reduce` takes less than a minute for 5,000 operators.
 
-Of a chain: one finding of the linter, and a predicate that needs two operators, which are near each
-other, at both ends, or in the second half. Processor time.
+On a chain, it reduces to one lint finding, and to a predicate that requires two operators, which
+are adjacent, at both ends, or in the second half. Times are processor time.
 
     python benchmarks/reducing.py
 """
@@ -28,7 +28,7 @@ PLACES = {
 
 
 def chain(special: dict[int, str]) -> IRModule:
-    """A chain of nn.relu and add, with other operators at some places."""
+    """A chain of nn.relu and add, with other operators at some positions."""
     x = relay.var("x", shape=(2, 4))
     out: relay.Expr = x
     for n in range(LENGTH):

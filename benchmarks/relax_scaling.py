@@ -1,9 +1,10 @@
-"""Does the cost of a trace of Relax grow linearly with the module, and is it small beside TVM's?
+"""Checks that the cost of a Relax trace grows linearly with the module, and is small compared with
+TVM's.
 
 Chains of 1,000 and of 5,000 bindings go through the passes of `partition_for_dnnl` and LegalizeOps.
-Each step is measured on both, `--repeat` times in turn in one process; the quickest turn counts.
-Processor time, which does not count what else the machine does. "recording" is what the trace takes
-beyond the passes without a trace.
+Each step is measured on both chains alternately, `--repeat` times in one process; the fastest run
+counts. Times are processor time, which excludes other programs. "recording" is the time of the
+trace minus the time of the passes without a trace.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any
 from report import arguments, seconds, table, timed, verdict, write_json
 
 BINDINGS = (1_000, 5_000)
-GROWTH_LIMIT = 8.0  # for 5 times the bindings
+GROWTH_LIMIT = 8.0  # growth limit for 5 times the bindings
 LIMITS = {"recording": 2.0, "text": 5.0, "differences": 5.0, "page": 15.0, "save": 10.0}
 """Seconds on the longer chain."""
 
 
 def chain(length: int) -> Any:
-    """Additions and error functions in turn, of which DNNL takes the additions."""
+    """Alternating additions and error functions; DNNL supports only the additions."""
     from tvm import relax
 
     from byoc_lab.run.tvm_runtime import tensor_type
@@ -42,7 +43,7 @@ def chain(length: int) -> Any:
 
 
 def steps(length: int, folder: Path) -> dict[str, float]:
-    """Seconds of each step on one chain."""
+    """The time of each step on one chain, in seconds."""
     import tvm
 
     import byoc_lab
@@ -55,7 +56,7 @@ def steps(length: int, folder: Path) -> dict[str, float]:
     recorded, taken = timed(lambda: byoc_lab.trace(mod, passes), time.process_time)
     found = {"recording": max(taken - alone, 0.0)}
     gc.collect()
-    gc.freeze()  # the modules themselves are not what the collector has to walk
+    gc.freeze()  # exclude the modules themselves from garbage collection
     jobs: dict[str, Callable[[], object]] = {
         "text": lambda: str(recorded),
         "differences": lambda: [stage.diff().summary for stage in recorded],
@@ -73,7 +74,7 @@ def main() -> int:
     options = parser.parse_args()
     quickest: dict[int, dict[str, float]] = {length: {} for length in BINDINGS}
     with tempfile.TemporaryDirectory() as folder:
-        steps(10, Path(folder))  # imports, and what is made once
+        steps(10, Path(folder))  # imports and caches
         for _ in range(options.repeat):
             for length in BINDINGS:
                 for name, taken in steps(length, Path(folder)).items():

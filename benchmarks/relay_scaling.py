@@ -1,15 +1,15 @@
-"""Does cost grow linearly with the module?
+"""Checks that cost grows linearly with the module.
 
 Chains of n blocks, conv2d + bias + relu each, with an operator between them that DNNL does not
 support, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
 parser, the linter, structural equality and repeated type inference: processor time (which does not
 count what else the machine does) and peak memory at each n, and the factor from one n to the next.
 
-Each n has a process of its own; the smaller ones TIMES as many, whose median counts. All of it
-`--repeat` times, the sizes taking turns, and the quickest of each stage and size counts: memory
-that other machines share is slow for minutes at a time, which is not what the module's length does.
-Python's cyclic garbage collector is off while a stage runs, as in `timeit`: it walks whatever else
-the process holds, here the results of all stages before.
+Each n has a separate process; smaller sizes have TIMES as many, whose median counts. Everything is
+repeated `--repeat` times, with alternating sizes, and the fastest run of each stage and size
+counts: on shared machines, memory can be slow for minutes, independently of the module's size.
+Python's cyclic garbage collector is off while a stage runs, as in `timeit`: it would visit all
+other objects of the process, here the results of all earlier stages.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from report import (
     write_json,
 )
 
-Figures = dict[str, dict[str, float]]  # by stage: seconds and bytes
+Figures = dict[str, dict[str, float]]  # {stage: seconds and bytes}
 
 SIZES = (100, 1_000, 10_000)
 TIMES = 10
-GROWTH_LIMIT = 12.0  # from n to 10 n
-PIPELINE_SECONDS, PIPELINE_BYTES = 60.0, 2 * 1024**3  # at the largest n
+GROWTH_LIMIT = 12.0  # growth limit from n to 10 n
+PIPELINE_SECONDS, PIPELINE_BYTES = 60.0, 2 * 1024**3  # limits at the largest n
 WHOLE = "whole pipeline"
 CHANNELS, SIDE = 4, 4
 
 
 def chain(n: int, kind: str) -> Any:
     """A module of n blocks. kind: "bias", "batch_norm" (in place of the bias), or "residual" (the
-    operator in between also adds the block's input: every block has two ways through it)."""
+    operator in between also adds the block's input, so every block has two paths through it)."""
     import numpy as np
 
     from byoc_lab import relay
@@ -74,13 +74,13 @@ def chain(n: int, kind: str) -> Any:
 
 
 class Meter:
-    """Runs things and notes, for each, seconds and the most memory the process had meanwhile."""
+    """Runs functions and records, for each, its time and the peak memory of the process."""
 
     def __init__(self) -> None:
         self.measured: Figures = {}
 
     def __call__(self, label: str, run: Callable[[], Any]) -> Any:
-        gc.collect()  # what earlier stages left behind is not this one's cost
+        gc.collect()  # exclude what earlier stages left behind
         forget_peak()
         gc.disable()
         result, spent = timed(run, time.process_time)
@@ -95,7 +95,7 @@ class Meter:
 
 
 def measure(n: int, kind: str) -> Figures:
-    """Everything that is timed, on one chain."""
+    """All measurements on one chain."""
     from byoc_lab import relay
     from byoc_lab.backends import dnnl
     from byoc_lab.errors import ElidedMetadataWarning
@@ -142,7 +142,7 @@ def in_own_process(n: int, kind: str) -> Figures:
 
 
 def combined(runs: list[Figures], how: Callable[[list[float]], float]) -> Figures:
-    """Of each figure of each stage, the median or least of several runs of one size."""
+    """For each measurement of each stage, the median or minimum of several runs of one size."""
     return {
         label: {key: how([run[label][key] for run in runs]) for key in figures}
         for label, figures in runs[0].items()
@@ -150,7 +150,7 @@ def combined(runs: list[Figures], how: Callable[[list[float]], float]) -> Figure
 
 
 def growth(results: dict[int, Figures]) -> dict[str, list[float]]:
-    """For each stage, how many times longer each size took than the one before."""
+    """For each stage, the ratio of its times at successive sizes."""
     stages = results[next(iter(results))]
     return {
         label: [b[label]["seconds"] / a[label]["seconds"] for a, b in pairwise(results.values())]
@@ -170,7 +170,7 @@ def rows_of(results: dict[int, Figures], factors: dict[str, list[float]]) -> lis
 
 
 def misses(results: dict[int, Figures], factors: dict[str, list[float]]) -> list[str]:
-    """The claims that do not hold, in words."""
+    """The claims that are not satisfied, as sentences."""
     found = [
         f"{label}: grows {grows[-1]:.1f}-fold, limit {GROWTH_LIMIT:g}"
         for label, grows in factors.items()

@@ -1,9 +1,9 @@
-"""How fast is byoc_lab beside TVM 0.16's C++?
+"""Compares the speed of byoc_lab's passes with TVM 0.16's C++.
 
 MobileNet v1, ResNet-18 and ResNet-50 with bound parameters go through the BYOC pipeline with TVM's
-whole DNNL table, here and in a real TVM 0.16, turn by turn; medians. Both sides run the pipeline
-once before, which is not counted. That both do the same is part of the run: after every stage the
-modules must be structurally equal.
+whole DNNL table, in byoc_lab and in a real TVM 0.16, alternately; results are medians. Both sides
+first run the pipeline once without measuring. The benchmark also checks that, after every stage,
+the modules of both are structurally equal.
 
 TVM is the one that the tests compare with, a vendor's build (hhb-tvm) of TVM 0.16's sources, and
 the table says so: `make oracle` installs it; $BYOC_LAB_ORACLE_PYTHON may name another Python that
@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Tvm:
-    """A process with TVM in it, asked for one run of the pipeline at a time."""
+    """A process with TVM, which runs the pipeline once per request."""
 
     def __init__(self) -> None:
         default = HERE.parent / ".oracle-venv" / "bin" / "python"
@@ -80,7 +80,7 @@ def workload(name: str) -> relay.IRModule:
 
 
 def run(mod: relay.IRModule) -> tuple[dict[str, float], dict[str, relay.IRModule]]:
-    """Seconds and result of each stage."""
+    """The time and the result of each stage."""
     given = {"MergeComposite": (pattern_table(beyond_tvm=False),), "AnnotateTarget": ("dnnl",)}
     spent, after = {}, {}
     with PassContext(opt_level=3):
@@ -93,7 +93,7 @@ def run(mod: relay.IRModule) -> tuple[dict[str, float], dict[str, relay.IRModule
 
 
 def differences(ours: dict[str, relay.IRModule], texts: dict[str, str]) -> list[str]:
-    """The stages after which the two modules differ, and where."""
+    """The stages after which the two modules differ, and the differences."""
     found = []
     for stage, text in texts.items():
         with warnings.catch_warnings():
@@ -106,11 +106,11 @@ def differences(ours: dict[str, relay.IRModule], texts: dict[str, str]) -> list[
 
 
 def compare(tvm: Tvm, network: str, repeat: int) -> dict[str, Any]:
-    """Times of both, stage by stage, one run here and one there in turn."""
+    """Times of both, stage by stage, in alternating runs."""
     mod = workload(network)
     ours: dict[str, list[float]] = {s: [] for s in (*STAGES, WHOLE)}
     theirs: dict[str, list[float]] = {s: [] for s in (*STAGES, WHOLE)}
-    # What is built when first used (operator tables, caches) is no part of a stage.
+    # Data that is created on first use (operator tables, caches) does not count.
     _, after = run(mod)
     different = differences(after, tvm.run(network)["texts"])
     for _ in range(repeat):
@@ -123,7 +123,7 @@ def compare(tvm: Tvm, network: str, repeat: int) -> dict[str, Any]:
 
 
 def medians(result: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """(stage, seconds here, seconds in TVM)."""
+    """(stage, seconds in byoc_lab, seconds in TVM)."""
     return [
         (s, statistics.median(result["byoc_lab"][s]), statistics.median(result["tvm"][s]))
         for s in result["byoc_lab"]
@@ -141,7 +141,7 @@ def misses(network: str, result: dict[str, Any]) -> list[str]:
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Bars: how many times as fast each stage is, on a logarithmic axis."""
+    """A bar chart of the speed-up of each stage, on a logarithmic axis."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -32,7 +32,7 @@ def timed(
 
 
 def least(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """Seconds of processor time that each way takes at least, of runs in alternating turns."""
+    """The minimum processor time of each function over alternating runs, in seconds."""
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(turns):
         for name, run in ways.items():
@@ -41,7 +41,7 @@ def least(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, flo
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A text table: the first column to the left, the others to the right."""
+    """A text table: the first column left-aligned, the others right-aligned."""
     texts = [list(head), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[n]) for row in texts) for n in range(len(head))]
     lines = []
@@ -53,18 +53,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in a unit that suits it."""
+    """A time in a suitable unit."""
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
 def forget_peak() -> None:
-    """Let Linux measure the peak anew; elsewhere it is the peak since the process began."""
+    """Reset Linux's peak-memory counter; on other systems the peak is since the process started."""
     if sys.platform == "linux":
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had since."""
+    """The peak memory of this process since the reset."""
     if sys.platform == "linux":
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
@@ -73,7 +73,7 @@ def peak_bytes() -> int:
 
 
 def machine() -> dict[str, Any]:
-    """The machine of a measurement: the processor, and versions of the software that runs on it."""
+    """The machine of a measurement: the processor, and software versions."""
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -88,7 +88,8 @@ def machine() -> dict[str, Any]:
 
 
 def processor() -> dict[str, Any]:
-    """The processor's name and the vector instructions that kernels choose by, as Linux says."""
+    """The processor's name and the vector instructions that determine kernels, according to
+    Linux."""
     facts = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
@@ -103,14 +104,14 @@ def processor() -> dict[str, Any]:
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write `data`, and the machine it was measured on; say where."""
+    """Write `data` and a description of the machine; print the file's path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"machine": machine(), **data}, indent=2) + "\n")
     print(f"\nwritten: {path}")
 
 
 def arguments(doc: str) -> argparse.ArgumentParser:
-    """A parser with the option that all benchmarks have."""
+    """A parser with the common option of all benchmarks."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -119,7 +120,7 @@ def arguments(doc: str) -> argparse.ArgumentParser:
 
 
 def verdict(misses: Sequence[str]) -> int:
-    """Print which claims do not hold; the exit status."""
+    """Print the claims that are not satisfied; returns the exit status."""
     for miss in misses:
         print(f"MISSED  {miss}")
     print("all claims hold" if not misses else f"{len(misses)} claims missed")

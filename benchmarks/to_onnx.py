@@ -1,4 +1,4 @@
-"""A Relay module as ONNX, operator by operator, its parameters as initializers."""
+"""Converts a Relay module to ONNX, operator by operator; parameters become initializers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> bytes:
-    """The serialized model: what of @main's parameters is in `params` is constant."""
+    """The serialized model; parameters of @main in `params` become constants."""
     arrays = {name: value.numpy() for name, value in params.items()}
     names: dict[Any, str] = {}
     nodes = []
@@ -47,7 +47,7 @@ def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> bytes:
 
 
 def _operands(call: Call) -> tuple[Expr, ...]:
-    """The arguments of a call; of a concatenation the fields of its tuple."""
+    """The arguments of a call; for a concatenation, the fields of its tuple."""
     (first, *_) = call.args
     return first.fields if isinstance(first, Tuple) else call.args
 
@@ -57,7 +57,7 @@ def _value(name: str, ty: Any) -> Any:
 
 
 def _operator(call: Call) -> tuple[str, dict[str, Any]]:
-    """ONNX's name of an operator, and its attributes."""
+    """The ONNX operator for a call, and its attributes."""
     a: Any = call.attrs
     name = call.op.name
     if name == "nn.conv2d":

@@ -1,5 +1,5 @@
-"""A Relay module as one of torch, layer by layer: the `torch.nn` layers that one writes by hand,
-called in the module's order, with its parameters as weights."""
+"""Converts a Relay module to torch, layer by layer: the `torch.nn` layers that one would write by
+hand, called in the module's order, with its parameters as weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> nn.Module:
-    """For inference. What of @main's parameters is not in `params` is given at each call."""
+    """The torch module for inference. Parameters of @main that are not in `params` are arguments of
+    each call."""
     graph, layers = fx.Graph(), nn.Module()
     values: dict[Expr, Any] = {}
     weights: dict[Expr, torch.Tensor] = {}
@@ -29,7 +30,7 @@ def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> nn.Module:
         elif isinstance(node, Call):
             inputs = [values[a] for a in node.args if a in values]
             held = [weights[a] for a in node.args if a in weights]
-            if node.is_op("nn.bias_add"):  # torch's Linear has it
+            if node.is_op("nn.bias_add"):  # included in torch's Linear
                 layers.get_submodule(inputs[0].target).bias = nn.Parameter(held[0])
                 values[node] = inputs[0]
             elif node.is_op("add"):

@@ -1,5 +1,5 @@
-"""Networks that `inference.py` runs and `relay.testing` lacks, written in PyTorch for it: with the
-shapes of those that they are named after, and random weights."""
+"""PyTorch networks for `inference.py` that `relay.testing` lacks: with the shapes of the networks
+that they are named after, and random weights."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def _conv(
     before: int, after: int, size: int, stride: int = 1, groups: int = 1,
     activation: type[nn.Module] | None = nn.ReLU,
 ) -> nn.Sequential:  # fmt: skip
-    """A convolution with a batch norm, and an activation."""
+    """A convolution with a batch norm and an activation."""
     conv = nn.Conv2d(before, after, size, stride, size // 2, groups=groups, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(after), *([activation()] if activation else []))
 
 
 class _Squeeze(nn.Module):
-    """Weights of the channels by what is in all of them."""
+    """Squeeze-and-excitation: scales channels by weights that depend on all channels."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -34,7 +34,7 @@ class _Squeeze(nn.Module):
 
 
 class _Inverted(nn.Module):
-    """The block of MobileNet v3: wider, depthwise, narrower."""
+    """The block of MobileNet v3: expansion, depthwise convolution, projection."""
 
     def __init__(
         self, before: int, wide: int, after: int, size: int, stride: int, squeezed: bool, hard: bool
@@ -54,7 +54,7 @@ class _Inverted(nn.Module):
         return x + y if self.adds else y
 
 
-# Kernel size, channels inside and of the result, squeezed, hard-swish, stride: of the large one.
+# MobileNet v3 large: kernel size, inner channels, result channels, squeeze, hard-swish, stride.
 _V3 = (
     (3, 16, 16, False, False, 1), (3, 64, 24, False, False, 2), (3, 72, 24, False, False, 1),
     (5, 72, 40, True, False, 2), (5, 120, 40, True, False, 1), (5, 120, 40, True, False, 1),
@@ -83,7 +83,8 @@ def mobilenet_v3() -> nn.Module:
 
 
 class _Shuffled(nn.Module):
-    """The block of ShuffleNet v2: half of the channels stay, and the halves are mixed."""
+    """The block of ShuffleNet v2: half of the channels are unchanged, then the halves are
+    shuffled."""
 
     def __init__(self, before: int, after: int, stride: int):
         super().__init__()
@@ -122,7 +123,7 @@ def shufflenet_v2() -> nn.Module:
 
 
 class _Detector(nn.Module):
-    """A thin MobileNet v3, a pyramid of its features, and a map of where text is."""
+    """A thin MobileNet v3, a feature pyramid, and a map of text positions."""
 
     ENDS = (2, 5, 11, 14)
     WIDTH = 0.5
@@ -159,7 +160,7 @@ class _Detector(nn.Module):
 
 
 class _Recognizer(nn.Module):
-    """Columns of an image of a line of text, read by an LSTM in both directions."""
+    """The columns of an image of a text line, processed by a bidirectional LSTM."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,7 +204,7 @@ _MAKE = {
 
 
 def network(name: str) -> nn.Module:
-    """With random weights, and batch norms that are not the identity."""
+    """A network with random weights, and batch norms that differ from the identity."""
     torch.manual_seed(0)
     made = _MAKE[name]().eval()
     for module in made.modules():

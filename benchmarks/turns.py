@@ -1,11 +1,10 @@
-"""Contenders in processes of their own, timed in turns: the frame of every comparison of speed.
+"""Times contenders alternately, each in a separate process: the basis of all speed comparisons.
 
-A machine that others use too is never twice the same, so absolute times mean little and only ratios
-within one run count. A round is one block of calls for each contender, one after the other; who
-begins changes from round to round. A block's time is the median of its calls, a ratio is that of
-two blocks of one round, and what is told is the median of the rounds. Each contender has a process
-of its own: the thread pools of several libraries in one process would take the processors from
-each other.
+The speed of a shared machine varies, so absolute times mean little and only ratios within one run
+count. A round is one block of calls per contender, in sequence; the first contender changes from
+round to round. A block's time is the median of its calls, a ratio compares two blocks of one round,
+and the result is the median over the rounds. Each contender has a separate process, because thread
+pools of several libraries in one process would compete for the processors.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from typing import Any
 Call = Callable[[], Any]
 Clock = Callable[[], float]
 CONFIDENCE = 0.95
-SLOW = 5  # a call that takes so many blocks makes its contender a slow one,
+SLOW = 5  # a contender whose call takes so many blocks is slow,
 SLOW_ROUNDS = 3  # which takes part in so many rounds only
 
 
 @dataclass(frozen=True)
 class Contender:
-    """`make(*args)` gives what is timed, in a new process; both have to be picklable."""
+    """`make(*args)` returns the function to time, in a new process; both must be picklable."""
 
     make: Callable[..., Call]
     args: tuple[Any, ...] = ()
@@ -38,14 +37,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Turns:
-    """results: what the first call of each contender gave. blocks: for each contender and round the
-    seconds of a call, None where it did not take part."""
+    """results: the result of each contender's first call. blocks: for each contender and round, the
+    seconds per call; None if the contender skipped the round."""
 
     results: dict[str, Any]
     blocks: dict[str, list[float | None]]
 
     def seconds(self, name: str) -> float:
-        """A contender's median over its blocks."""
+        """The median time of a contender over its blocks."""
         return statistics.median(b for b in self.blocks[name] if b is not None)
 
     def ratios(self, name: str, base: str) -> list[float]:
@@ -59,9 +58,8 @@ class Turns:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The confidence interval of the median that `values` are drawn around, by the sign test:
-    between two of the values, as far from both ends as CONFIDENCE allows; for few values, the
-    ends."""
+    """The confidence interval of the median, by the sign test: the narrowest pair of symmetric
+    order statistics with the level CONFIDENCE; for few values, minimum and maximum."""
     ordered, n = sorted(values), len(values)
     outside, tail = 0, 0.5**n  # tail: chance that at most so many of n lie below the median
     while tail <= (1 - CONFIDENCE) / 2:
@@ -84,14 +82,14 @@ def take_turns(
     seconds: float = 0.15,
     clock: Clock = time.perf_counter,
 ) -> Turns:
-    """Time `rounds` rounds with blocks of `seconds`, after calls that are not counted.
+    """Time `rounds` rounds with blocks of `seconds`, after warm-up calls.
 
     clock: `time.process_time` measures the processor time of all threads, which other programs on
         the machine change little. Threads that wait must sleep then (OMP_WAIT_POLICY=PASSIVE).
 
     The first contender is prepared alone, the others then side by side.
 
-    Raises ChildProcessError when a contender ends; its own message is on stderr.
+    Raises ChildProcessError if a contender's process exits; its own message is on stderr.
     """
     set_threads(threads)
     workers: dict[str, _Worker] = {}
@@ -99,7 +97,7 @@ def take_turns(
     try:
         for name, contender in contenders.items():
             workers[name] = _Worker(name, contender, clock)
-            if len(workers) == 1:  # it may try things out while it prepares, and runs alone
+            if len(workers) == 1:  # preparation may include measurements, so it runs alone
                 first[name] = workers[name].receive()
         first |= {name: workers[name].receive() for name in workers if name not in first}
         slow = {name for name, (_, taken) in first.items() if taken > SLOW * seconds}
@@ -141,7 +139,8 @@ class _Worker:
 
 
 def _serve(connection: Connection, contender: Contender, clock: Clock) -> None:
-    """Send (result, seconds of a call), then a block's median for each number of seconds asked."""
+    """Send (result, seconds of a call); then, for each requested number of seconds, a block's
+    median."""
     call = contender.make(*contender.args)
     result = call()
     gc.collect()

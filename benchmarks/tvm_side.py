@@ -1,11 +1,11 @@
 """TVM's side of `relay_vs_tvm.py`: runs under the Python that has a real TVM 0.16.
 
-Imports nothing of byoc_lab. A JSON line in, a JSON line out:
+Imports nothing of byoc_lab. One JSON line in, one JSON line out:
 
     {"network": "mobilenet"}
     -> {"seconds": {stage: t}, "texts": {stage: text without constants}}
 
-The network is built once and kept; its texts come with the first answer only.
+The network is built once and kept; only the first answer contains its texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tvm.relay.op.contrib import dnnl
 
 def main() -> None:
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever TVM prints is no answer
+    os.dup2(2, 1)  # TVM's own output must not be part of the answer
     built: dict = {}
     say(channel, {"ready": version()})
     for line in sys.stdin:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def version() -> str:
-    """TVM's version, and the package that it was built for."""
+    """TVM's version, and the package for which it was built."""
     packages = sorted(set(importlib.metadata.packages_distributions().get("tvm", [])))
     named = [f"{name} {importlib.metadata.version(name)}" for name in packages]
     return f"TVM {tvm.__version__} ({', '.join(named) or 'built from source'})"

@@ -1,4 +1,5 @@
-"""Time to the first picture of a trace, per step, and to its saved page, as modules grow.
+"""Measures the times of the first picture of a trace, of a step, and of its saved page, for growing
+modules.
 
     python benchmarks/view_scaling.py [--sizes 1000 5000 20000]
 
@@ -45,13 +46,13 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 
 PAGE_UP_TO = 5000
-NEXT = 12  # rewrites, one after the other
-FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # parts of a pass after which a rewrite is jumped to
+NEXT = 12  # number of consecutive rewrites
+FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # fractions of a pass; the next rewrite is a jump target
 COLUMNS = (
     *("picture", "ahead", "text", "whole", "inside"),
     *("page", "MB", "step", "jump", "next", "cold", "rewrite"),
 )
-# Up to 5,000 operators; seconds and MB.
+# Limits up to 5,000 operators, in seconds and MB.
 LIMITS = {
     "picture": 2,
     "whole": 0.3,
@@ -122,7 +123,7 @@ def chain(operators: int) -> Trace:
 
 
 def sent(act: Callable[[], Any]) -> float:
-    """Seconds to make a part and its JSON."""
+    """The time to create a part and its JSON, in seconds."""
     return timed(lambda: json.dumps(act()))[1]
 
 
@@ -133,7 +134,7 @@ def first_sent(made: Trace) -> list[Any]:
 
 
 def processor(made: Trace, index: int, rewrite: int) -> float:
-    """Processor seconds of a new stepper's first step: to a stage, or to a rewrite of it."""
+    """The processor time of a new stepper's first step: to a stage, or to one of its rewrites."""
     with patch("byoc_lab.lab.view.stepper.AHEAD", 0):
         stepper = Stepper(Trace(made.stages, made.title), index=0)
     start = time.process_time()
@@ -145,7 +146,7 @@ def processor(made: Trace, index: int, rewrite: int) -> float:
 
 
 def longest(operators: int) -> dict[str, float]:
-    """The longest steps, each in a trace of which nothing has been computed."""
+    """The longest steps, each in a trace without any precomputed data."""
     inside = [
         processor(made, n, round(part * len(made[n].events)))
         for n in (1, 2)
@@ -157,7 +158,7 @@ def longest(operators: int) -> dict[str, float]:
 
 
 def measured(operators: int) -> dict[str, float]:
-    """Seconds, and the size of the page in MB."""
+    """Times in seconds, and the size of the page in MB."""
     made = chain(operators)
     parts = Parts(made)
     found = {
@@ -199,7 +200,7 @@ def in_browser(made: Trace, saved: Path | None) -> dict[str, float]:
 
 
 def with_kernel(browser: Any, made: Trace) -> dict[str, float]:
-    """Steps that are computed when they are asked for, and steps that were computed ahead."""
+    """Steps that are computed on demand, and steps that were computed ahead."""
     last = len(made) - 1
     page = opened(browser, made, 0)
     (cold,) = page.evaluate(KEYS, ["End"])
@@ -230,7 +231,7 @@ def opened(browser: Any, made: Trace, index: int) -> Any:
 
 
 class Kernel:
-    """Answers a page over HTTP: it sets the traits that the page sends, and returns the others."""
+    """Answers a page over HTTP: sets the traits that the page sends, and returns the others."""
 
     def __init__(self, stepper: Stepper):
         self.stepper = stepper

@@ -1,4 +1,4 @@
-"""Print the coverage that `make coverage` measured, one row for each folder of the package."""
+"""Print the coverage measured by `make coverage`, one row per folder of the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import coverage
 
 
 def measured() -> dict[str, dict[str, dict[str, int]]]:
-    """The report of coverage.py for each file."""
+    """coverage.py's report for each file."""
     data = coverage.Coverage()
     data.load()
     with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):

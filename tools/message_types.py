@@ -1,4 +1,4 @@
-"""Writes the types of the messages to the page, for the checker of its JavaScript.
+"""Writes the types of the messages to the page, for the type checker of its JavaScript.
 
     python tools/message_types.py    writes tools/frontend/messages.d.ts
 

@@ -1,6 +1,6 @@
 """Write docs/operators.md from the definitions: `python tools/operator_table.py`.
 
-`--check` writes nothing and fails when the file is out of date.
+`--check` writes nothing and fails if the file is out of date.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ operations. It has a NumPy reference unless the description gives the reason why
 
 
 def tables() -> dict[str, list[str]]:
-    """The names of the operators of each table, by its title."""
+    """The operator names of each table, by the table's title."""
     names = [name for name in Op.list_op_names() if not name.startswith("test.")]
     found = {
         title: sorted(n for n in names if _family(n) == prefix and n not in IN_COMPAT)
@@ -55,7 +55,7 @@ def tables() -> dict[str, list[str]]:
 
 
 def example_page(title: str) -> str:
-    """The page with the examples of a table, in the folder of this file."""
+    """The file name of the page with examples for a table."""
     name = "compat" if title == NEED_COMPAT else title.lower().replace(" ", "-")
     return f"operators/{name}.md"
 
@@ -71,7 +71,7 @@ def table() -> str:
 
 
 def _family(name: str) -> str:
-    """The table of an operator. Raises KeyError for a prefix without a title."""
+    """The title of the table for an operator. Raises KeyError for a prefix without a title."""
     prefix = name.rpartition(".")[0]
     if prefix not in FAMILIES:
         raise KeyError(f"{name}: add a title for prefix {prefix!r} to FAMILIES")

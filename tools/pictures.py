@@ -1,6 +1,6 @@
 """Write the pictures of the README and the docs again: `make pictures` (needs Chromium).
 
-Each is a saved page, opened and drawn in a headless browser.
+Each picture is a screenshot of a saved page in a headless browser.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.lab.view.samples import chain  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 NETWORK = byoc_lab.trace(mobilenet.module(), pipeline="dnnl")  # as in the README
-# name: the trace, the keys that are pressed, the colours
+# {name: (trace, pressed keys, colours)}
 PICTURES: dict[str, tuple[byoc_lab.Trace, tuple[str, ...], str]] = {
     "stepper": (chain(), (), "light"),
     "stepper_dark": (chain(), (), "dark"),

@@ -1,6 +1,7 @@
 """Check a tag, and print its part of CHANGELOG.md: `python tools/release.py v0.1.0`.
 
-A tag may be released if it names the version of the package, and CHANGELOG.md has a date for it.
+A tag may be released if it equals the version of the package, and CHANGELOG.md has a date for that
+version.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def notes(tag: str, version: str, changelog: str) -> str:
-    """The changes of the version that the tag names; SystemExit says why it may not be released."""
+    """The changes of the version in the tag; SystemExit with the reason if it may not be
+    released."""
     if tag != f"v{version}":
         raise SystemExit(f"the tag is {tag}, and the package has version {version}: tag v{version}")
     sections = {name: (date, text) for name, date, text in SECTION.findall(changelog)}

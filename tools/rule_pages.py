@@ -1,6 +1,6 @@
 """Write docs/rules.md from the lint rules: `python tools/rule_pages.py`.
 
-`--check` writes nothing and fails when the file is out of date.
+`--check` writes nothing and fails if the file is out of date.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reference entries of commands: a heading that is a command gets its usage and its arguments."""
+"""Reference entries of commands: adds usage and arguments below headings that are commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Parser = argparse.ArgumentParser
 
 
 def commands() -> dict[str, _Parser]:
-    """The parser of each command, those of commands within a command too, by name."""
+    """The parser of each command, including subcommands, by name."""
     return dict(_below(cli.parser()))
 
 

@@ -1,4 +1,4 @@
-"""Docstrings as parts: description, parameters, errors.
+"""Splits docstrings into description, parameters and errors.
 
 A docstring of this package is prose. A parameter is a line or a sentence `name: text`, or
 `name, other: text`, or `name="value": text` on one of its values; errors are a sentence that begins
@@ -26,7 +26,7 @@ class Parts:
 
 
 def parts(docstring: str, names: Collection[str]) -> Parts:
-    """Split a docstring; `names` are those of the parameters and attributes."""
+    """Split a docstring. `names`: the names of the parameters and attributes."""
     found = Parts()
     for paragraph in inspect.cleandoc(docstring).split("\n\n"):
         if paragraph.startswith("    "):
@@ -39,7 +39,7 @@ def parts(docstring: str, names: Collection[str]) -> Parts:
 
 
 def _sort(prose: str, names: Collection[str], found: Parts) -> None:
-    """Add a paragraph to the description, and what follows `name:` in it to the parameters."""
+    """Add a paragraph to the description; text after `name:` belongs to that parameter."""
     one = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
     starts = r"(?:^|(?<=[.;] )|(?<=[.;]\n))"
     label = re.compile(rf'{starts}((?:{one})(?:,\s(?:{one}))*)(?:=("[^"]*"))?:\s', re.M)

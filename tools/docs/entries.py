@@ -1,4 +1,4 @@
-"""Reference entries: a heading that is a dotted name becomes signature, parameters and errors.
+"""Reference entries: adds signature, parameters and errors below headings that are dotted names.
 
 A page of docs/reference has a heading `## byoc_lab.trace` for each entry and an example below it.
 """
@@ -31,7 +31,7 @@ def resolve(name: str) -> Any:
 
 
 def names(text: str) -> list[str]:
-    """The names of the entries of a page."""
+    """The names of the entries on a page."""
     return HEADING.findall(text)
 
 
@@ -42,7 +42,7 @@ class Entries:
         """pages: text by file name."""
         self._sources = sources
         self._pages = pages
-        self._anchors: dict[str, str] = {}  # from each unambiguous name to its page and anchor
+        self._anchors: dict[str, str] = {}  # {unambiguous name: page and anchor}
         ambiguous = set()
         for page, text in pages.items():
             for name in names(text):
@@ -60,7 +60,7 @@ class Entries:
         return HEADING.sub(lambda match: "\n\n".join(self._entry(match[1])), self._pages[page])
 
     def linked(self, text: str) -> str:
-        """Text in which names of entries, in backticks, are links."""
+        """Text with links for names of entries in backticks."""
 
         def link(match: re.Match[str]) -> str:
             target = self._anchors.get(match[1])
@@ -160,7 +160,7 @@ class _Shape:
         return _name(self._signature.return_annotation)
 
     def signature(self, name: str) -> str:
-        """The signature, with a line for each parameter if it is long."""
+        """The signature; if it is long, with one line per parameter."""
         if self.is_property or self._signature is None:
             return f"{name}: {self.returns}".removesuffix(": ")
         given = list(self._signature.parameters.values())
@@ -180,7 +180,7 @@ class _Shape:
 
 
 def members(obj: Any) -> list[tuple[str, Any]]:
-    """The public methods and properties of a class, in the order of its text."""
+    """The public methods and properties of a class, in source order."""
     found: dict[str, Any] = {}
     for cls in reversed(getattr(obj, "__mro__", ())):
         if cls.__module__.startswith("byoc_lab."):
@@ -193,7 +193,7 @@ def members(obj: Any) -> list[tuple[str, Any]]:
 
 
 def _has_options(cls: type[Pass]) -> bool:
-    """Whether a pass has an initializer; Pass itself refuses the options of one that has none."""
+    """Whether a pass has an initializer; without one, Pass itself refuses options."""
     return cls.__init__ is not object.__init__
 
 
@@ -208,14 +208,14 @@ def _name(annotation: Any) -> str:
 
 
 class _Text(str):
-    """A text whose repr is the text: an annotation without quotes."""
+    """A text whose repr is the text itself: an annotation without quotes."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
-    """The parameter as it is written: the annotation without quotes, a function by its name."""
+    """The parameter as written in the source: annotation without quotes, a function by its name."""
     kept = parameter.default
     if inspect.isfunction(kept):
         kept = _Text(kept.__name__)
@@ -224,7 +224,7 @@ def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _escaped(text: str) -> str:
-    """Prose of a docstring as Markdown: outside of code nothing is markup."""
+    """The prose of a docstring as Markdown: outside code, nothing is markup."""
     if text.startswith("    "):
         return text
     pieces = re.split(r"(`[^`]*`)", text)

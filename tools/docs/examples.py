@@ -1,6 +1,6 @@
-"""The examples of a page: its blocks run in order, each with its output stored below it.
+"""Runs the code blocks of a page in order, and stores the output below each block.
 
-`python -m tools.docs.examples` runs the pages that store outputs, and writes them again.
+`python -m tools.docs.examples` runs and rewrites all pages that store outputs.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ FOLDERS = ("how-to", "reference", "operators", "explanation")
 
 
 def pages() -> list[Path]:
-    """The pages that store outputs."""
+    """The pages with stored outputs."""
     return sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md"))
 
 
 def run(page: Path, names: dict[str, Any]) -> str:
-    """The text of the page with the outputs of this run, which works in the current folder.
+    """The text of the page with the outputs of this run, in the current working folder.
 
-    A stored output stays if it is the same, where `...` stands for any text. Each block runs twice,
-    as a reader may run it; raises AssertionError if it prints something else then.
+    A stored output that matches is kept; `...` in it matches any text. Each block runs twice,
+    because a reader may do so; raises AssertionError if the second output differs.
     """
     text = page.read_text(encoding="utf-8")
     same = partial(doctest.OutputChecker().check_output, optionflags=doctest.ELLIPSIS)
@@ -71,7 +71,7 @@ def _python(code: str, page: Path, names: dict[str, Any]) -> None:
 def _commands(lines: str) -> None:
     for line in lines.splitlines():
         program, *arguments = shlex.split(line, comments=True)
-        if program == "byoc-lab":  # others are run by tests/docs/test_commands.py
+        if program == "byoc-lab":  # tests/docs/test_commands.py runs the others
             code = cli.main(arguments)
             assert code in (0, 1), f"{line}: exit code {code}"
 

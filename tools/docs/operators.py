@@ -1,5 +1,5 @@
-"""Write docs/operators: for each table of docs/operators.md a page with an example of each operator
-from its sample calls in the tests: `python -m tools.docs.operators`.
+"""Write docs/operators: one page per table of docs/operators.md, with an example of each operator,
+taken from its sample calls in the tests: `python -m tools.docs.operators`.
 
 `python -m tools.docs.examples` runs them and adds the outputs.
 """
@@ -108,7 +108,7 @@ def _escaped(text: str) -> str:
 
 
 class _Example:
-    """A sample as function whose parameters are named as in the definition, with its inputs."""
+    """A sample as a function with the parameter names of the definition, and its inputs."""
 
     def __init__(self, sample: Sample):
         opened = _Opened(sample)
@@ -143,7 +143,7 @@ class _Example:
 
 
 class _Opened(ExprMutator):
-    """The function of a sample, whose constants with several numbers become parameters."""
+    """The function of a sample in which constants with several elements became parameters."""
 
     def __init__(self, sample: Sample):
         super().__init__()
@@ -165,7 +165,7 @@ class _Opened(ExprMutator):
 
 
 class _Replaced(ExprMutator):
-    """Puts variables in the place of others."""
+    """Replaces expressions by variables."""
 
     def __init__(self, by: dict[Var, Var]):
         super().__init__()
@@ -176,7 +176,7 @@ class _Replaced(ExprMutator):
 
 
 def _names(op: str, function: Function) -> list[str]:
-    """The names of the parameters: those of the arguments that they are."""
+    """The names of the parameters, taken from the arguments that they are."""
     nodes = (node for node in post_order(function.body) if isinstance(node, Call))
     call = next(node for node in nodes if node.is_op(op))
     named: dict[Expr, str] = {}
@@ -189,13 +189,13 @@ def _names(op: str, function: Function) -> list[str]:
 
 
 def _best(name: str) -> str:
-    """The example with the fewest numbers, or the first one if all have many."""
+    """The example with the fewest numbers; the first one if all have many."""
     found = [e for s in SAMPLES if s.op == name for e in _examples(s)]
     return min(found, key=lambda e: e.size if e.is_small else np.inf).text()
 
 
 def _examples(sample: Sample) -> Iterator[_Example]:
-    """The sample, and what it is with fewer axes where the operator permits that."""
+    """The sample, and its variants with smaller axes if the operator accepts them."""
     yield _Example(sample)
     for rank in range(len(sample.shapes), 3):
         shapes = [tuple(min(n, SIDE) for n in shape[-rank:]) for shape in sample.shapes]

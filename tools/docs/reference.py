@@ -1,4 +1,4 @@
-"""Reference pages that are generated: passes before and after, errors, the case studies."""
+"""The generated reference pages: passes with modules before and after, errors, case studies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pages(
 
 
 def samples() -> list[IRModule]:
-    """Modules on which passes are shown; the first that a pass rewrites is taken."""
+    """Modules for examples of passes; the first module that a pass rewrites is used."""
     x = relay.var("x", shape=(2, 4))
     shared = relay.nn.relu(x)
     integers = relay.qnn.op.dequantize(relay.var("q", shape=(2, 4), dtype="int8"), HALF, ZERO)
@@ -77,9 +77,9 @@ def samples() -> list[IRModule]:
 
 
 def passes(entries: Entries, examples: str, sources: Sources) -> str:
-    """Every pass with its docstring and its example, or a sample before and after it.
+    """Every pass with its docstring and an example, or a sample module before and after it.
 
-    examples: the page with the examples of passes that no sample shows.
+    examples: the page with examples for passes that change no sample.
     """
     head, *sections = re.split(r"^## ", examples, flags=re.M)
     written = dict(section.split("\n", 1) for section in sections)
@@ -94,7 +94,7 @@ def passes(entries: Entries, examples: str, sources: Sources) -> str:
 
 
 def _own_rewrites(make: Any) -> list[Rewrite]:
-    """The rewrites of a pass; none of what is no pass."""
+    """The rewrites of a pass; none for other objects."""
     return rewrites(make) if inspect.isclass(make) and issubclass(make, Pass) else []
 
 
@@ -110,7 +110,7 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
     try:
         one = make(*arguments)
     except (TypeError, ByocLabError):
-        return  # it needs arguments that say what to do
+        return  # it requires arguments
     own = _own_rewrites(make)
     for mod in modules:
         noted: list[Event | Note] = []
@@ -118,7 +118,7 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
             with PassContext(opt_level=4), listening(noted.append):
                 after = one(mod)
         except (TypeError, ByocLabError):
-            return  # no pass, or one that needs more than a module
+            return  # not a pass, or it needs more than a module
         before, changed = (m.astext(show_meta_data=False, show_types=False) for m in (mod, after))
         made = any(found.covers(event.rule) for found in own for event in noted)
         if before != changed and (made or not own):
@@ -134,7 +134,7 @@ def known_messages(found: list[Symptom]) -> str:
 
 
 def _error(heading: re.Match[str]) -> str:
-    """The heading of an error class, and what the class says of itself."""
+    """The heading of an error class, and the class's own description."""
     cls = error_classes()[heading[1]]
     bases = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
     doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
@@ -145,7 +145,7 @@ def _error(heading: re.Match[str]) -> str:
 
 
 def _message(message: Message, found: list[Symptom]) -> str:
-    """The section of a message: as it is seen, the cause, what to do, and its pages."""
+    """The section of a message: its text, the cause, the remedy, and links."""
     known = rules.addresses()
     more = [f"[{s.title}](../how-to/{s.page})" for s in found if message.name in s.messages]
     more += [f"[{code}](../{known[code]})" for code in message.rules]

@@ -1,6 +1,6 @@
 """The rewrites that each pass reports, with the lines of the source that make them.
 
-They are read from the source, since no example makes a pass do all that it can.
+They are read from the source, because no example triggers all rewrites of a pass.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ REPORTS = {"report", "report_function"}
 class Rewrite:
     """A rewrite, and where it is defined.
 
-    name: the `rule` of its events; what stands in it in angle brackets differs between events.
-    file, line: of the function that makes it, or of the call that reports it.
+    name: the `rule` of its events; parts in angle brackets differ between events. file, line: of
+    the function that performs it, or of the call that reports it.
     """
 
     name: str
@@ -39,14 +39,14 @@ class Rewrite:
     line: int
 
     def covers(self, rule: str) -> bool:
-        """Whether the `rule` of an event is this one."""
+        """Whether the `rule` of an event belongs to this rewrite."""
         return re.fullmatch(re.sub("<.*?>", ".+", re.escape(self.name)), rule) is not None
 
 
 def rewrites(cls: type[Pass]) -> list[Rewrite]:
-    """What a pass reports, in the order of its source.
+    """The rewrites that a pass reports, in source order.
 
-    A pass that runs other passes has only the rewrites that it makes itself.
+    For a pass that runs other passes, only its own rewrites.
     """
     if issubclass(cls, PatternRewrite):
         made = {type(callback): None for callback in cls().callbacks()}
@@ -59,7 +59,7 @@ def _of_object(name: str, value: Any) -> Rewrite:
 
 
 def _modules(module: ModuleType) -> Iterator[ModuleType]:
-    """The module of a pass, and those that it imports from `passes` in which no pass is defined."""
+    """The module of a pass, and the modules in `passes` that it imports and that define no pass."""
     yield module
     seen = {module}
     waiting = [module]
@@ -89,7 +89,7 @@ def _defines_pass(module: ModuleType) -> bool:
 
 @cache
 def _read(module: ModuleType) -> list[Rewrite]:
-    """The rewrites that a module defines: rules, and reports outside of rules."""
+    """The rewrites that a module defines: rules, and reports outside rules."""
     file = Path(inspect.getfile(module))
     tree = ast.parse(file.read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -114,7 +114,7 @@ def _read(module: ModuleType) -> list[Rewrite]:
 
 
 def _name(value: ast.expr) -> str:
-    """The name that an expression gives, with what it inserts in angle brackets."""
+    """The name that an expression produces, with inserted values in angle brackets."""
     if isinstance(value, ast.Constant):
         return str(value.value)
     if isinstance(value, ast.JoinedStr):

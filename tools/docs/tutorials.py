@@ -54,7 +54,7 @@ def _page(path: Path, folder: Path) -> tuple[str, str]:
 
 
 def _links(text: str) -> str:
-    """Links of a notebook as links between pages."""
+    """Converts links of a notebook to links between pages."""
     text = re.sub(r"\]\(\.\./docs/", "](../", text)
     text = text.replace("<details>", '<details markdown="1">')
     text = re.sub(r"^> ?", "", text, flags=re.M) if "<details" in text else text
@@ -66,7 +66,7 @@ def _output(output: Any, folder: Path, name: str) -> str:
         return _fenced(output.text)
     data = output.get("data", {})
     if "application/vnd.jupyter.widget-view+json" in data:
-        return ""  # the page of a widget is an output of its own
+        return ""  # the page of a widget is a separate output
     frame = FRAME.search(data.get("text/html", ""))
     if frame is not None:
         pages = folder / "displays"

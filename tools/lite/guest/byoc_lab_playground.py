@@ -1,4 +1,4 @@
-"""The playground: what byoc_lab says of Relay text, a pattern table and an error message.
+"""The playground: byoc_lab's results for Relay text, a pattern table and an error message.
 
 The page runs it; the build (tools/lite/choices.py) and tests import it.
 """
@@ -38,13 +38,13 @@ def parts(
     passes: Sequence[str] | None = None,
     era: str | None = None,
 ) -> Iterator[Part]:
-    """The results for the input, part by part.
+    """The results for the input, one after the other.
 
     relay_text: a module. message: an error message of TVM, or a log around it. table: Python code
-    whose last expression is a pattern table; it takes the place of the pipeline's.
-    pipeline: the name of a pipeline, or of a case for its author's passes. passes: the names of
-    the passes to run, each with the options that it has in the pipeline; by default all of it.
-    era: "2020-01" or "0.16": passes behave as they did then.
+    whose last expression is a pattern table, which replaces the pipeline's table. pipeline: the
+    name of a pipeline, or of a case, whose author's passes are used. passes: the names of the
+    passes to run, with their options in the pipeline; by default all passes. era: "2020-01" or
+    "0.16", the TVM version whose behaviour is reproduced.
     """
     mod = None
     try:
@@ -63,7 +63,7 @@ def parts(
     if table.strip():
         try:
             chosen = with_table(chosen, table_of(table))
-        except Exception as error:  # whatever the code raises
+        except Exception as error:  # any error of the user's code
             yield "The pattern table cannot be made", error
             return
     with PassContext(opt_level=level_of(pipeline)):
@@ -71,7 +71,7 @@ def parts(
 
 
 def _of_module(mod: IRModule, chosen: list[Pass], title: str) -> Iterator[Part]:
-    """The parts of a module that can be read, under the passes chosen."""
+    """The results for a readable module with the chosen passes."""
     trace = byoc_lab.trace(mod, chosen, title=title)
     yield "Step by step", trace
     named = [name for p in chosen for name in getattr(p, "targets", ())]
@@ -108,7 +108,7 @@ def _tried(make: Callable[[], Any]) -> Any:
 
 
 def members(pipeline: str, era: str | None = None) -> list[Pass]:
-    """The passes of a pipeline, or those of the author of a case up to PartitionGraph."""
+    """The passes of a pipeline, or the passes of a case's author up to PartitionGraph."""
     if pipeline in pipeline_names():
         return list(named_pipeline(pipeline, era))
     case = cases.get(pipeline)
@@ -125,7 +125,8 @@ def level_of(pipeline: str) -> int:
 
 
 def chosen_passes(pipeline: str, names: Sequence[str] | None, era: str | None) -> list[Pass]:
-    """The passes of these names: those of the pipeline in their order, then new ones."""
+    """The passes with these names: passes of the pipeline in their order, then additional
+    passes."""
     given = members(pipeline, era)
     if names is None:
         return given
@@ -140,7 +141,7 @@ def chosen_passes(pipeline: str, names: Sequence[str] | None, era: str | None) -
 
 
 def table_of(source: str) -> list[tuple[Any, ...]]:
-    """The pattern table that Python code makes: the value of its last expression."""
+    """The pattern table from Python code: the value of its last expression."""
     tree = ast.parse(source, TABLE)
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
@@ -155,7 +156,7 @@ def table_of(source: str) -> list[tuple[Any, ...]]:
 
 
 def with_table(chosen: Sequence[Pass], table: list[tuple[Any, ...]]) -> list[Pass]:
-    """The passes with this table in MergeComposite, and its back ends in AnnotateTarget."""
+    """The passes with this table in MergeComposite, and the table's back ends in AnnotateTarget."""
     targets = list(dict.fromkeys(name.partition(".")[0] for name, *_ in table))
     own: dict[type[Pass], Pass] = {
         MergeComposite: MergeComposite(table),

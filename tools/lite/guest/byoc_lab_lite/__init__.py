@@ -1,6 +1,6 @@
-"""Python's side of the page: runs cells, shows objects and carries the models of widgets.
+"""The Python part of the page: runs cells, shows objects and transfers the models of widgets.
 
-The worker calls `receive` with a message of the page; answers go to the page by `channel.send`.
+The worker calls `receive` with a message of the page; `channel.send` sends answers to the page.
 """
 
 import json
@@ -12,7 +12,7 @@ os.chdir(os.environ["HOME"])
 
 
 def receive(text):
-    """Do what a message of the page asks for: {do: "run", "look", "complete" or "model", ...}."""
+    """Handle a message of the page: {do: "run", "look", "complete" or "model", ...}."""
     message = json.loads(text)
     _ACTIONS[message.pop("do")](**message)
 

@@ -1,4 +1,4 @@
-"""Running cells: statements, the value of a last expression, tracebacks, figures, completion."""
+"""Runs cells: statements, the value of a last expression, tracebacks, figures, completion."""
 
 import ast
 import builtins
@@ -23,7 +23,7 @@ sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
 
 
 def run(cell, source):
-    """Run a cell; the page gets its output, its error, and "done" at the end."""
+    """Run a cell; the page receives its output, its error, and "done" at the end."""
     name = f"<cell {cell}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     with running(cell):
@@ -40,7 +40,7 @@ def run(cell, source):
 
 @contextmanager
 def running(cell):
-    """Until its end, what is shown goes below the cell; an exception is shown there too."""
+    """Within this context, displayed objects appear below the cell, and so does an exception."""
     begin(cell)
     try:
         yield
@@ -53,7 +53,7 @@ def running(cell):
 
 
 def _show_error(error):
-    """The traceback from the cell on."""
+    """Show the traceback, beginning at the cell."""
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code.co_filename.startswith(_HERE):
         place = place.tb_next
@@ -62,12 +62,12 @@ def _show_error(error):
 
 
 def _is_missing(error):
-    """Whether a browser lacks what the cell asked for: a package, or processes."""
+    """Whether a cell failed because a browser lacks a package or processes."""
     return isinstance(error, ImportError) or getattr(error, "errno", None) == errno.ENOTSUP
 
 
 def _show_figures():
-    """Show the figures of pyplot that are open, and close them, as Jupyter does."""
+    """Show and close the open figures of pyplot, as Jupyter does."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         for number in pyplot.get_fignums():
@@ -85,7 +85,7 @@ def complete(ticket, text):
 
 
 def _about(name):
-    """The signature and the first paragraph of the documentation of what has this name."""
+    """The signature and the first paragraph of the documentation of a named object."""
     value = main.__dict__.get(name.partition(".")[0])
     for part in name.split(".")[1:]:
         value = inspect.getattr_static(value, part, None)

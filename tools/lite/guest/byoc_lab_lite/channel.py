@@ -1,4 +1,4 @@
-"""Messages to the page: each write to the device is one of them."""
+"""Messages to the page: each write to the device is one message."""
 
 import io
 import json
@@ -13,7 +13,7 @@ def send(kind, **values):
 
 
 class Stream(io.TextIOBase):
-    """Standard output or error of the cells: each line is sent when it is complete."""
+    """Standard output or error of the cells; each complete line is sent."""
 
     encoding = "utf-8"
 

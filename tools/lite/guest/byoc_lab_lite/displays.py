@@ -1,4 +1,4 @@
-"""Showing objects on the page: as widget, SVG, HTML or text."""
+"""Shows objects on the page: as widget, SVG, HTML or text."""
 
 import io
 import sys
@@ -22,13 +22,13 @@ _current = ""
 
 
 def begin(cell):
-    """From now on, objects are shown below this cell, in place of those before."""
+    """From now on, show objects below this cell, and remove its previous displays."""
     global _current
     _current, _shown[cell] = cell, []
 
 
 def display(*values):
-    """Show objects below the cell that runs."""
+    """Show objects below the running cell."""
     for value in values:
         sys.stdout.flush()
         if isinstance(value, Verdict):
@@ -45,7 +45,7 @@ def _judge(verdict):
 
 
 def _bundle(value):
-    """The ways to show a value; the page takes the first one that it knows."""
+    """The representations of a value; the page shows the first one that it supports."""
     if isinstance(value, anywidget.AnyWidget):
         _shown[_current].append(value)
         return {"model": value.model_id, "text/plain": str(value)}
@@ -64,7 +64,7 @@ def _bundle(value):
 
 
 def _text(value):
-    """The text that Jupyter has of a value: a long collection has one item on each line."""
+    """Jupyter's text for a value: a long collection has one item per line."""
     if hasattr(value, "_repr_pretty_"):
         return str(value)
     text = repr(value)
@@ -81,8 +81,7 @@ def _svg(figure):
 
 
 class PageView:
-    """The view for `display.VIEW`: as everywhere, with widgets in place of pages inside the
-    page."""
+    """The view for `display.VIEW`: the usual one, but with widgets instead of nested pages."""
 
     render_text = staticmethod(view.render_text)
     export_html = staticmethod(view.export_html)
@@ -91,7 +90,7 @@ class PageView:
 
     @staticmethod
     def mimebundle(obj):
-        """The widget and the text of an object; HTML, if it has no widget."""
+        """The widget and the text of an object; HTML if it has no widget."""
         from byoc_lab.lab.view.stepper import widget
 
         if isinstance(obj, Stage):

@@ -1,4 +1,4 @@
-"""The models of widgets: their synchronised traits are the same on both sides."""
+"""The models of widgets: their synchronised traits are the same in Python and in the page."""
 
 import weakref
 from itertools import count
@@ -12,7 +12,7 @@ _numbers = count(1)
 
 
 class Model(traitlets.HasTraits):
-    """Traits with `sync=True` are sent to the page when they change, and set by it."""
+    """Traits with `sync=True` are sent to the page when they change; the page can also set them."""
 
     def __init__(self, **values):
         self.model_id = f"model{next(_numbers)}"
@@ -42,7 +42,7 @@ class Model(traitlets.HasTraits):
 
 
 def receive(model, values):
-    """Set traits of a model; the page has a model no longer than Python has it."""
+    """Set traits of a model; if Python no longer has the model, the page deletes it."""
     found = _models.get(model)
     if found is not None:
         found.set_state(values)

@@ -1,4 +1,4 @@
-"""The playground of the page: shows each part of what byoc_lab says of the input."""
+"""The playground of the page: shows each part of byoc_lab's results for the input."""
 
 import traceback
 
@@ -8,7 +8,7 @@ from byoc_lab_lite.displays import display
 
 
 def look(cell, given):
-    """Show all parts of the input, each under its heading."""
+    """Show all results for the input, each under its heading."""
     with running(cell):
         from byoc_lab_playground import parts
 
