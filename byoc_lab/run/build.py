@@ -144,8 +144,8 @@ def linked_regions(
 ) -> dict[GlobalVar, LinkedRegion]:
     """The external functions that @main of a typed module reaches, compiled by their back ends.
 
-    Arguments and errors: as of `build`, which compiles the rest, too. Regions of code generators
-    with `concurrent` set are compiled at the same time.
+    Arguments and errors are those of `build`, which also compiles the rest. Regions of code
+    generators with `concurrent` set are compiled at the same time.
     """
     given = backends or {}
 

@@ -26,8 +26,8 @@ KEPT = 8  # shapes whose code is kept
 class DynamicExecutable(Executable):
     """A built module with unknown sizes in the types of its inputs.
 
-    The first run with inputs of new shapes compiles the module for them, regions and all; the code
-    for the last 8 shapes is kept. Cards, regions and costs are those of the last run.
+    The first run with inputs of new shapes compiles the module, including its regions, for them;
+    the code for the last 8 shapes is kept. Cards, regions and costs are those of the last run.
     `export_library` needs known shapes.
     """
 

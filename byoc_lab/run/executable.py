@@ -71,11 +71,11 @@ class Timing:
 class Executable(MeteredProgram):
     """A built module. `exe(x)`, `exe.run(data=x)` or `exe.run({"data": x})` give a list of arrays.
 
-    The outputs are those of @main, tuples made flat. Inputs are checked against the types of
-    @main's parameters.
+    The outputs are the results of @main, with tuples flattened. Inputs are checked against the
+    types of @main's parameters.
 
-    Several threads may use it; runs wait for one another, as TVM's virtual machine has memory for
-    one at a time. To run at the same time, give each thread an executable of its own.
+    Several threads may use it; runs wait for one another, because TVM's virtual machine has memory
+    for one run at a time. To run at the same time, give each thread a separate executable.
     """
 
     def __init__(self, mod: IRModule, host: Host, regions: Sequence[LinkedRegion]):

@@ -220,7 +220,7 @@ class _Inliner(Interpreter):
         return value
 
     def merged(self, cond: Expr, ones: tuple[Value, ...], others: tuple[Value, ...]) -> Steps:
-        """Merge two values into one: where they differ, the fields of a single `if`."""
+        """Merge two values into one; differing parts become fields of a single `if`."""
         pairs: list[tuple[Expr, Expr]] = []
 
         def collect(one: Expr, other: Expr) -> Expr:

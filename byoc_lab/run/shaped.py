@@ -150,8 +150,8 @@ class _Shaper:
         region = self.regions[name]
         if [p.checked_type for p in region.params] != types:
             raise BuildError(
-                f"@{name} is called with tensors of different shapes: give each call a function of "
-                "its own"
+                f"@{name} is called with tensors of different shapes: give each call its "
+                "own function"
             )
         made: Expr = Call(op, args, span=call.span).with_type(region.body.checked_type)
         return made

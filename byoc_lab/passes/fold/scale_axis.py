@@ -128,11 +128,11 @@ def output_axes(call: Call) -> ConvAxes | None:
 
 
 def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
-    """The axes of a convolution along which channels are scaled: of its data or result, with
-    `layout`, and of its weight, where `letter` is "I" or "O".
+    """The axes of a convolution along which channels are scaled: axes C of its data or result, with
+    `layout`, and axes `letter` ("I" or "O") of its weight. For a depthwise convolution, axes O.
 
-    A depthwise convolution has its I axis in that of O. None for layouts that mix plain and blocked
-    channels or nest blocks, and for grouped convolutions that are not depthwise.
+    None if some channel axes are blocked and others plain, if blocks are nested, and for grouped
+    convolutions that are not depthwise.
     """
     kernel = call.attrs.kernel_layout
     is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}

@@ -1,8 +1,8 @@
 """The hook through which passes report their changes.
 
-`with listening(...)` sets a listener. Without one, `report` and `note` return at once, so a pass
-pays nothing for being observable. The events of a pass are complete: every change is below the
-`after` of some event. They also determine the origin of each node of the result.
+`with listening(...)` sets a listener. Without one, `report` and `note` return at once, so
+observability costs nothing. The events of a pass are complete: every change is below the `after` of
+some event. They also determine the origin of each node of the result.
 """
 
 from __future__ import annotations

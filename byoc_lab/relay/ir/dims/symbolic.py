@@ -177,7 +177,7 @@ class Symbolic(Unknown):
 
     def __mod__(self, other: Dim) -> Dim:
         if isinstance(other, Unknown):
-            raise UndecidedError(f"the rest of {self} by {other} is not known")
+            raise UndecidedError(f"the remainder of {self} by {other} is unknown")
         rest = _of({p: c % other for p, c in self.terms.items() if c % other})
         if isinstance(rest, Symbolic):
             return _of({_factor("tir.FloorMod", rest, other): 1})

@@ -194,7 +194,8 @@ define_op(
 
 
 def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyValue]:
-    """The size of the axis of each letter, and under the key "..." the shape of the dots.
+    """The size of the axis of each letter, and under the key "..." the shape that the dots
+    represent.
 
     Raises TypeInferenceError if the equation does not match the tensors.
     """
