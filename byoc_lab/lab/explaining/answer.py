@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis, Nearest
-from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.outcome import EnclosingRegion
 from byoc_lab.printing import printable
 
 CAUSES = {
@@ -67,7 +67,7 @@ class Answer(ABC):
 
     @property
     @abstractmethod
-    def home(self) -> Home | None:
+    def home(self) -> EnclosingRegion | None:
         """The region that computes the call; None if there is none."""
 
     @property

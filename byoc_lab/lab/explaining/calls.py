@@ -7,6 +7,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.lab.explaining.cards import Card
+from byoc_lab.lab.explaining.change_runner import ChangeRunner
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -14,7 +15,6 @@ from byoc_lab.lab.explaining.outcome import PipelineRun, typed_calls
 from byoc_lab.lab.explaining.pairs import Pairs
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.unfolding import unfolded
-from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Pipeline
 from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
@@ -107,10 +107,10 @@ def explained(
     """The explanations of the calls of a run. given: as for `Inquiry`. left_out: the calls that are
     not explained."""
     inquiry = Inquiry(setup, outcome, given)
-    workbench = Workbench(inquiry)
-    pairs = Pairs(workbench)
+    runner = ChangeRunner(inquiry)
+    pairs = Pairs(runner)
     found = [
-        Explanation(call, typed, inquiry, workbench, pairs)
+        Explanation(call, typed, inquiry, runner, pairs)
         for typed, call in given.items()
         if call not in left_out
     ]

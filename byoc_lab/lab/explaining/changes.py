@@ -1,4 +1,4 @@
-"""Changes that may offload a call, the smallest first; `workbench.py` tries them."""
+"""Changes that may offload a call, the smallest first; `change_runner.py` tries them."""
 
 from __future__ import annotations
 

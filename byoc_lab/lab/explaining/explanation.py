@@ -8,14 +8,14 @@ from functools import cached_property
 
 from byoc_lab.lab.explaining.answer import WITHOUT_LETS, Answer
 from byoc_lab.lab.explaining.causes import computed_from_parameters, diagnose
+from byoc_lab.lab.explaining.change_runner import ChangeRunner
 from byoc_lab.lab.explaining.changes import OWN_CAUSES
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.outcome import EnclosingRegion
 from byoc_lab.lab.explaining.pairs import Pairs
 from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
 from byoc_lab.lab.explaining.trials import VerifiedChange
-from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.relay.analysis.costs import call_flops
 from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
@@ -29,10 +29,10 @@ class Explanation(Answer):
     """
 
     def __init__(
-        self, call: Call, typed: Call, inquiry: Inquiry, workbench: Workbench, pairs: Pairs
+        self, call: Call, typed: Call, inquiry: Inquiry, runner: ChangeRunner, pairs: Pairs
     ):
         super().__init__(call, call.op_name or describe(call), str(call.span or ""))
-        self.typed, self._inquiry, self._given = typed, inquiry, workbench
+        self.typed, self._inquiry, self._given = typed, inquiry, runner
         self._pairs = pairs
 
     @cached_property
@@ -52,12 +52,12 @@ class Explanation(Answer):
         return f"by {taken.pop()}" if len(taken) == 1 and None not in taken else "on the host"
 
     @cached_property
-    def home(self) -> Home | None:
+    def home(self) -> EnclosingRegion | None:
         place = self._inquiry.outcome.place(self.typed)
         return self._inquiry.outcome.homes[place.inside[0]] if place.offloaded else None
 
     @cached_property
-    def _found(self) -> tuple[Diagnosis | None, Workbench]:
+    def _found(self) -> tuple[Diagnosis | None, ChangeRunner]:
         """The reason why it is on the host, and the runner for changes of that. If a let is the
         obstacle but the call would also stay on the host in graph form, both refer to the graph
         form."""
@@ -231,7 +231,7 @@ class Explanation(Answer):
         return "none of the changes that were tried offloads it"
 
 
-def _diagnosis(inquiry: Inquiry, call: Call, work: Workbench) -> Diagnosis:
+def _diagnosis(inquiry: Inquiry, call: Call, work: ChangeRunner) -> Diagnosis:
     found = computed_from_parameters(inquiry, call)
     if found is not None and work.first(work.changes.prepared(), call) is not None:
         return found

@@ -10,7 +10,7 @@ from byoc_lab.backends import registry
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.nearby import computed_from_constants
-from byoc_lab.lab.explaining.outcome import Home, PipelineRun, annotated, homes_of
+from byoc_lab.lab.explaining.outcome import EnclosingRegion, PipelineRun, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.tracing.stages import Stage
@@ -58,7 +58,7 @@ class Inquiry:
         self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}
         self._entries: dict[str, list[int]] = {}
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
-        self._homes: dict[IRModule, dict[Expr, Home]] = {}
+        self._homes: dict[IRModule, dict[Expr, EnclosingRegion]] = {}
 
     # The pipeline --------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Inquiry:
 
     # After PartitionGraph ------------------------------------------------------------------------
 
-    def partitioned_home(self, subject: Call) -> Home | None:
+    def partitioned_home(self, subject: Call) -> EnclosingRegion | None:
         """The region of a call, as patterns see it, directly after PartitionGraph."""
         stage = self.outcome.stage("PartitionGraph")
         if stage is None or self._partitioned is None:
@@ -246,7 +246,7 @@ class Inquiry:
         return None
 
     @cached_property
-    def _partitioned(self) -> dict[Expr, Home] | None:
+    def _partitioned(self) -> dict[Expr, EnclosingRegion] | None:
         stage = self.outcome.stage("PartitionGraph")
         after = self.outcome.trace.stages[stage].after if stage is not None else None
         return homes_of(after) if after is not None else None
@@ -295,7 +295,7 @@ class Inquiry:
                 return stage.name, not any(h.region == region for h in homes.values())
         return "a later pass", False
 
-    def _homes_after(self, stage: Stage) -> dict[Expr, Home]:
+    def _homes_after(self, stage: Stage) -> dict[Expr, EnclosingRegion]:
         mod = stage.before if stage.after is None else stage.after
         if mod not in self._homes:
             self._homes[mod] = homes_of(mod)

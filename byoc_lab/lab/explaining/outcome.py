@@ -60,7 +60,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Home:
+class EnclosingRegion:
     """The region that contains a node of the result: its function, compiler and composite."""
 
     region: str
@@ -104,7 +104,7 @@ class PipelineRun:
         return list(calls_of(self.trace.initial))
 
     @cached_property
-    def homes(self) -> dict[Expr, Home]:
+    def homes(self) -> dict[Expr, EnclosingRegion]:
         """For each node of the result that is in a region, its region."""
         return homes_of(self.trace.final)
 
@@ -163,9 +163,9 @@ class PipelineRun:
         return found
 
 
-def homes_of(mod: IRModule) -> dict[Expr, Home]:
+def homes_of(mod: IRModule) -> dict[Expr, EnclosingRegion]:
     """For each node in an external function of a module, and for each call of one, the function."""
-    found: dict[Expr, Home] = {}
+    found: dict[Expr, EnclosingRegion] = {}
     external = {
         gv.name_hint: str(func.attrs["Compiler"])
         for gv, func in mod.functions.items()
@@ -174,15 +174,15 @@ def homes_of(mod: IRModule) -> dict[Expr, Home]:
     for call in calls_of(mod) if external else ():
         name = call.op.name_hint if isinstance(call.op, GlobalVar) else ""
         if name in external:
-            found[call] = Home(name, external[name], None)
+            found[call] = EnclosingRegion(name, external[name], None)
     for gv, func in mod.functions.items():
         compiler = func.attrs.get("Compiler")
         if compiler is None:
             continue
         for node in post_order(func.body):
-            found.setdefault(node, Home(gv.name_hint, str(compiler), None))
+            found.setdefault(node, EnclosingRegion(gv.name_hint, str(compiler), None))
             if isinstance(node, Function) and "Composite" in node.attrs:
-                home = Home(gv.name_hint, str(compiler), str(node.attrs["Composite"]))
+                home = EnclosingRegion(gv.name_hint, str(compiler), str(node.attrs["Composite"]))
                 found.update((n, home) for n in post_order(node.body))
     return found
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import islice
 
 from byoc_lab.lab.explaining.causes import diagnose
+from byoc_lab.lab.explaining.change_runner import ChangeRunner
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.recipes import simplifiers
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
-from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Call
@@ -34,7 +34,7 @@ class Pairs:
     for similar parts, and run on the whole module only if they help there.
     """
 
-    def __init__(self, work: Workbench):
+    def __init__(self, work: ChangeRunner):
         self._work = work
         self._of_parts: dict[object, int | None] = {}  # the position of the first change
 
@@ -64,11 +64,11 @@ class Pairs:
         return None if best is None else best[0]
 
 
-def _firsts(work: Workbench, found: Diagnosis, call: Call) -> Iterator[Trial]:
+def _firsts(work: ChangeRunner, found: Diagnosis, call: Call) -> Iterator[Trial]:
     return islice(work.changes.of(found, call, all_weights=False), MAX_FIRST)
 
 
-def _best(work: Workbench, found: Diagnosis, call: Call) -> tuple[int, VerifiedChange] | None:
+def _best(work: ChangeRunner, found: Diagnosis, call: Call) -> tuple[int, VerifiedChange] | None:
     """The first pair with which a call is offloaded, with the position of its first change. A pair
     that needs a different pattern, or computes different numbers, is only taken if there is no
     other."""
@@ -100,7 +100,7 @@ def _is_nearer(then: Diagnosis, found: Diagnosis) -> bool:
     return then.attempt.fit.rank > found.attempt.fit.rank
 
 
-def _after(work: Workbench, first: Trial, found: Diagnosis, call: Call) -> VerifiedChange | None:
+def _after(work: ChangeRunner, first: Trial, found: Diagnosis, call: Call) -> VerifiedChange | None:
     """The smallest change with which a call is offloaded after a first change; without the first
     change if that is not needed. None if the first change has no effect on the call, or no second
     change offloads it."""
@@ -116,7 +116,7 @@ def _after(work: Workbench, first: Trial, found: Diagnosis, call: Call) -> Verif
     other = then.reason != found.reason and then.cause not in OUT_OF_REACH
     if not (_is_nearer(then, found) or (other and not work.is_part)):
         return None
-    second_of = Workbench(inquiry, work, "", trial.calls, work.is_part)
+    second_of = ChangeRunner(inquiry, work, "", trial.calls, work.is_part)
     change = second_of.smallest(then, there)
     if change is None or not change.region:
         return None

@@ -78,8 +78,8 @@ def called(p: Pass) -> str:
 
 
 def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:
-    """The passes that replaced a call, the passes that removed an operand of it, and the passes that
-    replaced an expression that a pattern expects near it."""
+    """The passes that replaced a call, the passes that removed an operand of it, and the passes
+    that replaced an expression that a pattern expects near it."""
     names = [inquiry.pass_that_replaced(call)] if found.subject.op is not call.op else []
     at = found.stop.found if found.stop is not None else None
     origin = inquiry.origin(at) if isinstance(at, Call) else None

@@ -15,7 +15,7 @@ from byoc_lab.lab.explaining import CAUSES, Card, Explanations
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.attempts import Attempt
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
-from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.outcome import EnclosingRegion
 from byoc_lab.relax.backends import RelaxBackend, Table
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.ir.calls import (
@@ -59,7 +59,7 @@ class RelaxExplanation(Answer):
         operator: OperatorCall,
         origin: Origin,
         asked: _Asked,
-        home: Home | None = None,
+        home: EnclosingRegion | None = None,
         where: _Function | None = None,
         apart: bool = False,
     ):
@@ -87,7 +87,7 @@ class RelaxExplanation(Answer):
         return call_flops(self.call)
 
     @property
-    def home(self) -> Home | None:
+    def home(self) -> EnclosingRegion | None:
         return self._home
 
     @cached_property
@@ -139,7 +139,7 @@ def explain(
             places = [[origins.of(call) for call in calls]]
         for call, origin in (pair for made in places for pair in zip(calls, made, strict=True)):
             if CODEGEN in attrs:
-                home = Home(symbol, str(attrs[CODEGEN]), call.composite)
+                home = EnclosingRegion(symbol, str(attrs[CODEGEN]), call.composite)
                 found.append(RelaxExplanation(call, origin, asked, home))
             else:
                 where = there.of(call, function)

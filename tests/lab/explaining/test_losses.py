@@ -9,11 +9,11 @@ import pytest
 
 from byoc_lab import backends, relay
 from byoc_lab.lab.explaining import Explanation, explain
+from byoc_lab.lab.explaining.change_runner import ChangeRunner
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial
-from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.passes import MergeComposite
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
@@ -83,7 +83,7 @@ def test_change_without_a_loss_is_preferred(tried: list[str], chosen: str, left:
         )
         for name in tried
     ])  # fmt: skip
-    found = Workbench(Inquiry(setup, outcome, {})).first(trials, outcome.calls[0])
+    found = ChangeRunner(Inquiry(setup, outcome, {})).first(trials, outcome.calls[0])
     assert found is not None and found.what == chosen
     assert len(list(trials)) == left
 

@@ -12,7 +12,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
-from byoc_lab.lab.explaining import workbench
+from byoc_lab.lab.explaining import change_runner
 from byoc_lab.lab.explaining.module_changes import other_attributes
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
 from byoc_lab.lab.explaining.setups import Setup
@@ -71,7 +71,7 @@ def test_explanations_equal_those_of_the_whole_module(
     mod = chain(13, LAST[last])
     assert Surroundings.of(mod) is not None
     nearby = answers(mod, target)
-    monkeypatch.setattr(workbench.Workbench, "_may_help", lambda self, trial, call: True)
+    monkeypatch.setattr(change_runner.ChangeRunner, "_may_help", lambda self, trial, call: True)
     assert nearby == answers(mod, target) and nearby
 
 

@@ -48,7 +48,8 @@ MESSAGES = (
         r"Cannot find global function (?P<name>rela[yx]\.ext\.(?P<compiler>[\w-]+)[\w.-]*)",
         "TVM 0.6 to 0.27",
         "This TVM has no function {name}: the name is misspelt, TVM was built without the code "
-        "generator of {compiler}, or the Python module that registers it was not imported",
+        "generator of {compiler}, or the Python module that registers the function was not "
+        "imported",
         "Build TVM with it (for DNNL: set(USE_DNNL ON) in config.cmake), or import the module that "
         "registers it; tvm.get_global_func(..., allow_missing=True) returns None in place of the "
         "error",
@@ -60,8 +61,8 @@ MESSAGES = (
         ("doesn't have an FTVMStrategy registered", "doesn't have FTVMStrategy registered"),
         r"(?P<name>annotation\.compiler_(?:begin|end)) doesn't have (?:an )?FTVMStrategy",
         "TVM 0.7 to 0.19",
-        "The module still has annotations: {name} cannot be computed. A pass that evaluates "
-        "constants meets them as well (FoldConstant on annotated constants)",
+        "The module still has annotations: {name} cannot be computed. This also happens in a "
+        "pass that evaluates constants (FoldConstant on annotated constants)",
         "Run PartitionGraph before building, and fold constants before AnnotateTarget",
         ("AssertionError: annotation.compiler_begin doesn't have an FTVMStrategy registered. You "
          "can register one in python with `tvm.relay.op.register_strategy`.",),
@@ -72,7 +73,7 @@ MESSAGES = (
         ("have an FTVMStrategy registered", "have FTVMStrategy registered"),
         r"(?P<name>[\w.]+) doesn't have (?:an )?FTVMStrategy",
         "TVM 0.7 to 0.19",
-        "TVM cannot compile {name} itself, and no region takes it",
+        "TVM cannot compile {name} itself, and no region contains it",
         "Offload it, or replace it by a pass (Legalize for qnn, DynamicToStatic for dyn)",
         ("AssertionError: qnn.conv2d doesn't have an FTVMStrategy registered.",),
     ),
@@ -81,8 +82,8 @@ MESSAGES = (
         ("Please run QNN Canonicalize pass",),
         r"(?P<name>qnn\.\w+) is currently only supported with Hexagon\. Please run QNN Canonic",
         "TVM 0.9 to 0.19",
-        "{name} is neither in a region nor replaced: the pass that writes quantized operators as "
-        "plain ones did not run",
+        "{name} is neither in a region nor replaced: the pass that lowers quantized operators to "
+        "plain operators did not run",
         "Run qnn.transform.CanonicalizeOps, which relay.build does unless it is disabled, or "
         "offload the operator",
         ("RuntimeError: qnn.conv2d is currently only supported with Hexagon. Please run QNN "
@@ -109,8 +110,8 @@ MESSAGES = (
         ("Expects a single op.", "Expects op to be"),
         r"Expects a single op\.|Expects op to be \S+",
         "TVM 0.7 to 0.19",
-        "The code generator gets a composite where it can translate single operators only, or a "
-        "composite of another shape than it was written for",
+        "The code generator gets a composite although it can only translate single operators, or "
+        "a composite with a structure that it does not support",
         "Take the pattern out of the table of this compiler, or implement its composite in the "
         "code generator",
         ("InternalError: Check failed: (op_node) is false: Expects a single op.",),
@@ -145,7 +146,8 @@ MESSAGES = (
         ("Cannot find JSON runtime module to create",),
         r"Cannot find JSON runtime module to create",
         "TVM 0.7 to 0.19",
-        "The code generator of the region is there, and the runtime that executes its JSON is not",
+        "The code generator of the region is available, but the runtime that executes its JSON "
+        "is not",
         "Build TVM's runtime with it (USE_DNNL=JSON, for example), on the machine that runs, too",
         ("Check failed: pf != nullptr: Cannot find JSON runtime module to create",),
     ),
@@ -155,8 +157,8 @@ MESSAGES = (
         r"(?:Binary was created using \{?(?P<name>\w+)\}? but a loader|Loader (?:for |of )?`?"
         r"(?P<loader>\w+)`? ?\(`?(?:runtime\.)?module\.loadbinary_)",
         ANY_TVM,
-        "A library has regions of {name}{loader}, and the TVM that loads it was built without the "
-        "runtime of it",
+        "A library has regions of {name}{loader}, but the TVM that loads it was built without "
+        "their runtime",
         "Load it with a TVM that was built with this back end",
         ("Binary was created using {dnnl_json} but a loader of that name is not registered.",
          "Check failed: f != nullptr: Loader dnnl_json (runtime.module.loadbinary_dnnl_json) is "
@@ -169,8 +171,8 @@ MESSAGES = (
         ("No such file or directory",),
         r"(?:fatal error: )(?P<header>(?:tvm|dlpack|dmlc|dnnl)/[\w./]+): No such file or directory",
         ANY_TVM,
-        "A region's C source includes {header}, and the compiler that export_library calls is not "
-        "told where that is",
+        "A region's C source includes {header}, but export_library does not pass its folder to "
+        "the compiler",
         "Give export_library the folders: options=['-I' + path, ...], with TVM's include, "
         "3rdparty/dlpack/include, 3rdparty/dmlc-core/include and src/runtime/contrib",
         ("lib0.cc:3:10: fatal error: tvm/runtime/c_runtime_api.h: No such file or directory",
@@ -183,9 +185,9 @@ MESSAGES = (
         r"(?:Cannot find function (?=\w+ in the imported modules or global registry)|no such "
         r"function in module: |Module has no function ['\"])(?P<name>\w+)",
         ANY_TVM,
-        "The function {name} is called, and no module that is linked has it: the code generator "
-        "made another symbol than the function's global_symbol, or its module was not imported or "
-        "not exported",
+        "The function {name} is called, but no linked module has it: the code generator created "
+        "a symbol other than the function's global_symbol, or its module was not imported or not "
+        "exported",
         "Use the function's global_symbol as the symbol; save with export_library, which takes "
         "imported modules along",
         ("Check failed: Cannot find function tvmgen_default_dnnl_main_0 in the imported modules or "
@@ -199,7 +201,8 @@ MESSAGES = (
         ("Found mismatch in the number of provided data entr",),
         r"Found mismatch in the number of provided data entr",
         "TVM 0.7 to 0.19",
-        "A region is called with another number of tensors than its code has inputs and outputs",
+        "The number of tensors in the call of a region differs from the number of inputs and "
+        "outputs of its code",
         "Rebuild the library from the partitioned module; check that constants were bound at "
         "build time and at run time alike",
         ("Check failed: args.size() == input_var_eid_.size() + outputs_.size() (3 vs. 4): Found "
@@ -259,10 +262,12 @@ MESSAGES = (
         ("undefined symbol: ", "symbol not found in flat namespace"),
         r"undefined symbol: (?P<name>\w+)|symbol not found in flat namespace '(?P<mac>\w+)'",
         "the loader, with any TVM",
-        "A library that is loaded needs {name}{mac}, which no loaded library has: it was not "
-        "linked when the library was made, or it is of another version",
-        "Link what defines it when the library is made (export_library(path, options=['-l' + "
-        "name])), or load that first: ctypes.CDLL(path, ctypes.RTLD_GLOBAL). The functions dnnl_* "
+        "A loaded library needs {name}{mac}, which no loaded library has: it was not linked when "
+        "the library was built, or it has a different version",
+        "Link the library that defines it when the library is built (export_library(path, "
+        "options=['-l' + "
+        "name])), or load the defining library first: ctypes.CDLL(path, ctypes.RTLD_GLOBAL). The "
+        "functions dnnl_* "
         "are in a TVM that was built with set(USE_DNNL ON)",
         ("OSError: ./compiled.so: undefined symbol: dnnl_conv2d",
          "OSError: dlopen(lib.so, 0x0006): symbol not found in flat namespace '_dnnl_conv2d'"),
@@ -286,11 +291,11 @@ MESSAGES = (
         r"TypeError: [^\n]{0,200}?(?:'Any'|not Any\b|'T\.Any\(\)')[^\n]{0,200}|"
         r"<class 'tvm\.tir\.expr\.Any'> has no attribute \w+",
         "TVM 0.7 to 0.19",
-        "A check, a converter or a code generator in Python needs a length of a shape as a number, "
-        "and the length is not known (relay.Any, printed as ?)",
-        "Import the model with all lengths (byoc-lab: --shape name=1,3,224,224), run "
-        "DynamicToStatic where constants decide them, or make the check refuse a shape with "
-        "unknown lengths before it computes with them",
+        "A check, a converter or a code generator in Python needs a dimension size as a number, "
+        "but the size is not known (relay.Any, printed as ?)",
+        "Import the model with all dimension sizes (byoc-lab: --shape name=1,3,224,224), run "
+        "DynamicToStatic if constants determine them, or make the check refuse a shape with "
+        "unknown sizes first",
         ("TypeError: int() argument must be a string, a bytes-like object or a real number, not "
          "'Any'",
          "TypeError: 'Any' object cannot be interpreted as an integer",
@@ -303,10 +308,10 @@ MESSAGES = (
         ("Cannot use and / or / not operator to Expr",),
         r"Cannot use and / or / not operator to Expr",
         "TVM 0.6 to 0.27",
-        "Python code asks whether a comparison holds whose operands are known only when the module "
-        "runs, such as a length of a shape that is relay.Any or a variable",
-        "Import the model with all lengths, or make the check refuse a shape with unknown lengths "
-        "first: isinstance(length, tvm.tir.IntImm)",
+        "Python code uses the truth value of a comparison whose operands are known only at run "
+        "time, such as a dimension size that is relay.Any or a variable",
+        "Import the model with all dimension sizes, or make the check refuse a shape with "
+        "unknown sizes first: isinstance(size, tvm.tir.IntImm)",
         ("ValueError: Cannot use and / or / not operator to Expr, hint: use tvm.tir.all / "
          "tvm.tir.any instead",),
     ),
@@ -315,8 +320,8 @@ MESSAGES = (
         ("Desired layout(s) not specified for op",),
         r"Desired layout\(s\) not specified for op: (?P<name>[\w.]+)",
         "TVM 0.7 to 0.19",
-        "A warning: ConvertLayout was not told a layout of {name}, which keeps the layout that it "
-        "has, between layout_transform where its neighbours were converted",
+        "A warning: ConvertLayout has no desired layout for {name}, which keeps its layout, with "
+        "layout_transform inserted if its neighbours were converted",
         "Add the operator to ConvertLayout's map of desired layouts if it should change, too",
         ("Warning: Desired layout(s) not specified for op: nn.max_pool2d",),
         stated=True,

@@ -26,10 +26,10 @@ MESSAGES = (
         ("Only composite function is supported for",),
         r"Only composite function is supported for (?P<compiler>\w+)",
         "TVM 0.8 to 0.19",
-        "A region has an operator that is in no composite, and the code generator of {compiler} "
-        "compiles composites alone",
-        "Annotate composites alone: no predicate target.<compiler> of operators, and a pattern for "
-        "each that is to be offloaded",
+        "A region has an operator outside of composites, but the code generator of {compiler} "
+        "only compiles composites",
+        "Annotate only composites: register no predicate target.<compiler> for operators, but a "
+        "pattern for each operator to offload",
         ("Check failed: (func.defined()) is false: Only composite function is supported for "
          "CUTLASS.",),
     ),
@@ -39,9 +39,9 @@ MESSAGES = (
         r"ConstLoaderModuleNode is missing entry for constant '(?P<name>[^']+)' for function "
         r"'(?P<function>[^']+)'",
         "TVM 0.9 to 0.19",
-        "The code of the region {function} needs the constant {name}, and the build did not "
-        "collect it: the code generator lists another name among its const_vars than the one under "
-        "which the constant was recorded",
+        "The code of the region {function} needs the constant {name}, but the build did not "
+        "collect it: the name in the const_vars of the code generator differs from the name "
+        "under which the constant was recorded",
         "Give constants the names that the code generator reports: <symbol>_const_<number>, or a "
         "constant updater of its own (relay.ext.<compiler>.constant_updater); use the function's "
         "global_symbol as the symbol",
@@ -69,7 +69,8 @@ MESSAGES = (
         r"the number of constants in the graph and required|The position of constant in the graph "
         r"must be the same as the required|The number of variables and ndarray counts must match)",
         JSON,
-        "A region's runtime gets other constants than its JSON graph lists, or in another order",
+        "The constants that a region's runtime gets differ from those in its JSON graph, or have "
+        "a different order",
         "Build code and constants from one partitioned module; a code generator must report each "
         "constant once, in the order in which its graph lists them",
         ("Check failed: (consts.size() == const_idx_.size()) is false: The number of input "
@@ -82,7 +83,7 @@ MESSAGES = (
         ("The module has not been initialized",),
         r"The module has not been initialized",
         JSON,
-        "A region was called before its runtime got its constants: it was called directly, and not "
+        "A region was called before its runtime got its constants: it was called directly, not "
         "through the module that initializes it",
         "Run the region through the executor, or call __init_<symbol> with its constants first",
         ("Check failed: (this->initialized_) is false: The module has not been initialized",),
@@ -94,7 +95,7 @@ MESSAGES = (
         r"supported",
         JSON,
         "A region calls a function that is not a composite",
-        "Inline the function before partitioning, or make it by MergeComposite",
+        "Inline the function before partitioning, or create it with MergeComposite",
         ("(comp.defined()) is false: JSON runtime only supports composite functions.",),
         stated=True,
     ),
@@ -105,8 +106,8 @@ MESSAGES = (
         r"(?:JSON runtime currently doesn't support|JSON runtime does not support calls to|\w+ "
         r"codegen doesn't support:|Unrecognized type node:?) ?(?P<kind>[\w.]*)",
         ANY_TVM,
-        "A region has a node that the code generator cannot translate: {kind}. Regions have calls, "
-        "tuples and constants; let, if, match and references do not belong into them",
+        "A region has a node that the code generator cannot translate: {kind}. Regions consist "
+        "of calls, tuples and constants; let, if, match and references are not allowed in them",
         "Run ToGraphNormalForm before AnnotateTarget, or end the region before the node",
         ("JSON runtime currently doesn't support relay.If",
          "DNNL codegen doesn't support: TupleNode"),
@@ -117,10 +118,8 @@ MESSAGES = (
         r"(?:NodeFunctor calls un-registered function on type|Do not have a default for) "
         r"(?P<kind>[\w.]+)",
         "TVM 0.6 to 0.27",
-        "A visitor in C++, of a pass or a code generator, has no function for nodes of the type "
-        "{kind}",
-        "Write one in the visitor, or keep such nodes from it: let, if and match do not belong "
-        "into regions",
+        "A C++ visitor of a pass or a code generator has no function for nodes of type {kind}",
+        "Add one to the visitor, or avoid such nodes: let, if and match are not allowed in regions",
         ("InternalError: Check failed: (can_dispatch(n)) is false: NodeFunctor calls un-registered "
          "function on type relay.Function",
          "TVMError: Do not have a default for relay.Match"),
@@ -132,7 +131,7 @@ MESSAGES = (
         r"Expect TensorType(?:Node)?(?:, but received: ?\.?(?P<kind>[\w.]+))?|Do not support tuple "
         r"nest|only single output is support\w*",
         ANY_TVM,
-        "A region has a value that the code generator does not handle: a tuple where it needs a "
+        "A region has a value that the code generator does not support: a tuple instead of a "
         "tensor, a nested tuple, or several results",
         "Put compiler_begin and compiler_end on the fields of tuples; let the predicate refuse "
         "operators with several results",
@@ -182,7 +181,7 @@ MESSAGES = (
         ("No external codegen is set", "No external runtime is generated"),
         r"No external codegen is set|No external runtime is generated",
         ANY_TVM,
-        "A function is treated as external and has no compiler, or its code generator returned "
+        "A function is treated as external but has no compiler, or its code generator returned "
         "nothing",
         "Check the attribute Compiler of the function; relay.ext.<compiler> must return a "
         "runtime.Module",
@@ -206,7 +205,7 @@ MESSAGES = (
         ("source module to create the external runtime",),
         r"Cannot find [Cc][Ss]ource module to create the external runtime module",
         ANY_TVM,
-        "The code generator writes C, and this TVM has no module for C sources",
+        "The code generator writes C, but this TVM has no module for C sources",
         "Use a TVM with its compiler, not the runtime alone",
         ("Check failed: pf != nullptr: Cannot find csource module to create the external runtime "
          "module",),
@@ -227,9 +226,9 @@ MESSAGES = (
         r"(?P<which>compiler_begin|compiler_end) annotation is missing|"
         r"No compiler annotation found",
         "TVM 0.6 to 0.8",
-        "PartitionGraph found no regions: a module without annotations, or with begins or ends "
-        "alone. {which}",
-        "Run AnnotateTarget before it, and look why it annotates nothing: byoc_lab.explain",
+        "PartitionGraph found no regions: a module without annotations, or with only begins or "
+        "only ends. {which}",
+        "Run AnnotateTarget before it, and find out why it annotates nothing: byoc_lab.explain",
         ("compiler_end annotation is missing", "No compiler annotation found"),
         ("BYL001", "BYL002", "BYL017"),
     ),
@@ -239,7 +238,7 @@ MESSAGES = (
         r"Cannot find the corresponding region for start annotation|Region not defined for",
         ANY_TVM,
         "A compiler_begin, or an annotation, belongs to no region: no compiler_end closes it",
-        "Put compiler_end where the value of the region leaves, or remove the begin",
+        "Put compiler_end on the value that leaves the region, or remove the begin",
         ("Cannot find the corresponding region for start annotation:\nannotation",
          "Check failed: Region not defined for CallNode(...)"),
         ("BYL002", "BYL010"),
@@ -263,8 +262,9 @@ MESSAGES = (
         r"(?:No constants known for function|No such constant variable|More than one constant with "
         r"the name|No binding for late-bound constant(?: at index)?) ?'?(?P<name>[\w.\-]*)",
         "TVM 0.9 to 0.19",
-        "The constants that were saved do not fit those that the code asks for, at {name}",
-        "Load library and constants of one build; give modules that are linked together different "
+        "The saved constants do not match the constants that the code needs, at {name}",
+        "Load the library and the constants of the same build; give modules that are linked "
+        "together different "
         "values of mod_name",
         ("No such constant variable 'dnnl_0_const_0' for function 'dnnl_0'",
          "No constants known for function 'npu_0'",
@@ -290,8 +290,9 @@ MESSAGES = (
         r"Loading (?:graph json|symbol name|the const name list|const variables|variable names) "
         r"failed|invalid json format",
         JSON,
-        "A library ends within the data of a region, or was written by another version of TVM",
-        "Export it again, with the version of TVM that loads it",
+        "A library ends in the middle of a region's data, or was written by a different version "
+        "of TVM",
+        "Export it again with the TVM version that loads it",
         ("Check failed: (stream->Read(&graph_json)) is false: Loading graph json failed",),
     ),
     Message(
@@ -310,8 +311,8 @@ MESSAGES = (
         ("res.size() > static_cast<size_t>(op->index)",),
         r"res\.size\(\) > static_cast<size_t>\(op->index\)(?: \((?P<sizes>\d+ vs\. \d+)\))?",
         ANY_TVM,
-        "A region projects a field of a parameter that is a tuple, and the code generator made one "
-        "value of the parameter",
+        "A region takes a field of a tuple parameter, but the code generator treats the "
+        "parameter as one value",
         "Put compiler_begin on the fields of the tuple, so that the region makes the tuple itself",
         ("Check failed: res.size() > static_cast<size_t>(op->index) (1 vs. 1)",),
         ("BYL027",),
@@ -323,8 +324,8 @@ MESSAGES = (
         r"(?:If present, the )?kGlobalSymbol attribute must match the name of the GlobalVar|"
         r"ExistingGlobalSymbolCache requires all functions to already have a",
         "TVM 0.9 to 0.19",
-        "An external function has no global_symbol, or another one than the name under which the "
-        "module has it",
+        "An external function has no global_symbol, or its global_symbol differs from its name "
+        "in the module",
         "Rename the function or the attribute, so that both agree; PartitionGraph makes them agree",
         ("If present, the kGlobalSymbol attribute must match the name of the GlobalVar",
          "ExistingGlobalSymbolCache requires all functions to already have a 'global_symbol'"),
@@ -336,7 +337,7 @@ MESSAGES = (
         r"(?:(?P<what>Data types|Element number) mismatching (?:for|of) internal and external "
         r"output tensors|Internal and external output tensor shapes are mismatched)",
         JSON,
-        "The result of a region has another shape or dtype than the tensor that the caller gave",
+        "The shape or dtype of a region's result differs from the tensor that the caller provides",
         "Build the library from the typed module that is run; check that the code generator keeps "
         "the type of the function's result",
         ("Data types mismatching for internal and external output tensors",
@@ -348,8 +349,8 @@ MESSAGES = (
         r"[^\n]*all subsequent must be for external codegen[^\n]*|[^\n]*must be bound to an "
         r"\(external\) Function[^\n]*",
         "TVM 0.9 to 0.19",
-        "The list of targets, or a call of a region, does not fit: targets of external compilers "
-        "stand after the target of TVM, and a call names a function of the module",
+        "The list of targets, or a call of a region, is invalid: targets of external compilers "
+        "must follow the target of TVM, and a call must name a function of the module",
         "Give relay.build the host's target first, then those of the external compilers",
         ("the first must be for non external codegen, and all subsequent must be for external "
          "codegen. However have been given first",),
@@ -363,7 +364,8 @@ MESSAGES = (
         "TVM 0.8 to 0.19",
         "The integration {name}{library}{vitis} cannot work: its library was not built into TVM, "
         "or an argument that it needs is missing",
-        "Build TVM with it (USE_TENSORRT_CODEGEN, USE_CUTLASS), or pass what the message names",
+        "Build TVM with it (USE_TENSORRT_CODEGEN, USE_CUTLASS), or pass the argument that the "
+        "message names",
         ("AssertionError: Can only partition for TensorRT if it is enabled",
          "AssertionError: The CUTLASS root directory not found in: ['/tvm/3rdparty/cutlass']"),
     ),

@@ -32,9 +32,10 @@ MESSAGES = (
         ("DNNL has no counterpart of relax.",),
         r"(?:region @(?P<symbol>[^\s:]+): )?DNNL has no counterpart of (?P<name>relax\.[\w.]+)",
         HERE,
-        "A region has {name}, and DNNL does not compile it",
+        "A region has {name}, but DNNL does not compile it",
         "Leave {name} out of the pattern table, or let the check of its pattern refuse it; "
-        "byoc_lab.relax.partition_for_dnnl takes only what DNNL compiles. byoc_lab.lint of the "
+        "byoc_lab.relax.partition_for_dnnl only offloads operators that DNNL compiles. "
+        "byoc_lab.lint of the "
         "module after FuseOpsByPattern reports it earlier",
         ("region @fused_relax_cumsum1_dnnl: DNNL has no counterpart of relax.cumsum",),
         ("BYR009",),
@@ -46,7 +47,7 @@ MESSAGES = (
         r"(?:region @(?P<symbol>[^\s:]+): )?(?:ccompiler has no C for|DNNL has no counterpart of) "
         r"(?P<name>[^\n;]{1,200}?)(?:\(\.\.\.\))?(?:;[^\n]*|$|(?=\n))",
         HERE,
-        "A region has {name}, and its back end does not compile it",
+        "A region has {name}, but its back end does not compile it",
         "Leave {name} to the host: the predicate or the pattern's check must refuse it; or use "
         "byoc_lab.build(fallback=True). byoc_lab.lint(mod, backend=...) reports it earlier",
         ("region @r: ccompiler has no C for nn.conv2d(...); it has it for abs, add",),
@@ -104,8 +105,8 @@ MESSAGES = (
         r"region @(?P<symbol>\S+) of (?P<compiler>\S+): parameter (?P<param>%\S+) is a tuple, "
         r"expected a tensor, found (?P<type>[^\n]{1,300}?)\. Put[^\n]*",
         HERE,
-        "The function of a region of {compiler} has the parameter {param} of type {type}, "
-        "and the code of regions gets tensors",
+        "The function of a region of {compiler} has the parameter {param} of type {type}, but "
+        "the code of regions expects tensors",
         "Annotate again, with compiler_begin on the fields of the tuple; byoc_lab.fix(mod, "
         "backend=...) of the annotated module does it",
         ("BuildError: region @work of dnnl: parameter %pair is a tuple, expected a tensor, found "
@@ -137,9 +138,8 @@ MESSAGES = (
         r"the code generator of back end '(?P<who>[^']+)' failed for the function @(?P<symbol>\S+?)"
         r"(?: at \S+:\d+)?: (?P<error>\w+): (?P<why>[^\n]{0,300})",
         HERE,
-        "The code generator of {who} is at fault, or got a function that it was not written for: "
-        "{error}: {why}",
-        "Correct the code generator; the message has its line where that is known. It must raise "
+        "The code generator of {who} is faulty, or does not support the function: {error}: {why}",
+        "Correct the code generator; the message has its line if known. It must raise "
         "BuildError for what it cannot compile: for Relay, byoc_lab.build(fallback=True) then "
         "leaves such functions to the host; on Relax, compiles= of relax.register refuses them",
         ("the code generator of back end 'mcu' failed for the function @r at npu.py:7: KeyError: "
@@ -152,7 +152,7 @@ MESSAGES = (
         r"region @(?P<symbol>\S+): its code does not compile:[\s\S]{0,4000}?: error: "
         r"(?P<why>[^\n]{1,200})",
         HERE,
-        "The compiler refuses the source that the code generator made of the region {symbol}: "
+        "The compiler rejects the source that the code generator wrote for the region {symbol}: "
         "{why}",
         "Correct the source that the code generator writes; the message has its lines",
         ("BuildError: region @r: its code does not compile:\nsource_0.c: In function 'r':\n"
@@ -165,7 +165,7 @@ MESSAGES = (
         r"the code that (?P<compiler>\S+) made of @(?P<symbol>\S+) cannot be exported: "
         r"(?P<why>[^\n]{1,80}?)\. [^\n]*",
         HERE,
-        "The program runs in this process, and the code of its region {symbol} cannot be written "
+        "The program runs in this process, but the code of its region {symbol} cannot be written "
         "to a file: {why}",
         "Compile the region with byoc_lab.backends.c_library, or export the module from before the "
         "partitioning; for a module of Relay, byoc_lab.build(mod, offload=False) can be exported",
@@ -179,7 +179,7 @@ MESSAGES = (
         r"the code generator of back end '(?P<who>[^']+)' returned (?P<kind>\w+) for the function "
         r"@(?P<symbol>\S+?); it must return a compiled region",
         HERE,
-        "The code generator of {who} returned {kind}, which is no compiled region",
+        "The code generator of {who} returned {kind}, which is not a compiled region",
         "Return byoc_lab.backends.PythonRegion(function over arrays), the region that c_library or "
         "another library makes (docs/backends.md has them), or raise BuildError for what it cannot "
         "compile; a function without return returns NoneType",
@@ -237,8 +237,8 @@ MESSAGES = (
         r"compiler_end\[(?P<compiler>[^\]]+)\] closes nothing: (?P<value>[^\n]{1,200}?) is in no "
         r"region[^\n]*",
         HERE,
-        "A compiler_end of {compiler} is around {value}, which no region has",
-        "Put compiler_begin on every input of what is to be closed, or remove the end",
+        "A compiler_end of {compiler} is on {value}, which is in no region",
+        "Put compiler_begin on every input of the region to close, or remove the end",
         ("compiler_end[dnnl] closes nothing: variable %a is in no region. Put compiler_begin on "
          "every input of what it is to close, or remove it (TVM: Cannot find the corresponding "
          "region for end annotation)",),
@@ -292,8 +292,8 @@ MESSAGES = (
         HERE,
         "{who} raised {error}: {why}. It was asked about {call}, and answers if the operands are "
         "in the other order",
-        "Look for the operand that the check asks about on both sides: operands of add and "
-        "multiply come in both orders",
+        "Look for the operand on both sides, because add and multiply may have their operands in "
+        "either order",
         ("PredicateError: back end 'npu': the check of the pattern 'npu.conv' raised "
          "AttributeError: 'Var' object has no attribute 'op'. It was asked about add(...) of type "
          "Tensor[(1, 4), float32]; return False for what is not supported, and True for what is. "
@@ -306,7 +306,7 @@ MESSAGES = (
         RAISED.replace("(?P<why>", "(?P<why>'(?P<kind>Var|Constant|Tuple|TupleGetItem|Function|Let|"
                        "If)' object has no attribute '(?P<name>op|args)'"),
         HERE,
-        "{who} raised {error}: {why}. It was asked about {call}, and reads .{name} of a {kind}: an "
+        "{who} raised {error}: {why}. It was asked about {call}, but reads .{name} of a {kind}: an "
         "operand of a match can be any expression, not only a call",
         "Test isinstance(expr, relay.Call) first, and return False for other expressions",
         ("PredicateError: back end 'npu': the check of the pattern 'npu.dense' raised "
@@ -320,7 +320,7 @@ MESSAGES = (
         RAISED,
         HERE,
         "{who} raised {error}: {why}. It was asked about {call}",
-        "Let it return False, or Refused('why'), for what it does not know",
+        "Let it return False, or Refused('why'), for calls that it does not support",
         ("PredicateError: back end 'npu': the predicate of nn.relu raised AttributeError: "
          "'NoneType' object has no attribute 'axis'. It was asked about nn.relu(...) of type "
          "Tensor[(1, 4), float32]; return False for what is not supported",),

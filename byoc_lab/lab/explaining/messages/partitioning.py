@@ -231,7 +231,8 @@ MESSAGES = (
         ("Found multiple parameters share the same variable name",),
         r"Found multiple parameters share the same variable name(?: `?(?P<name>\w+))?",
         "TVM 0.8 to 0.19",
-        "DefuseOps replaces parameters by name, and a function has two of one name: {name}",
+        "DefuseOps replaces parameters by name, but a function has two parameters with the name "
+        "{name}",
         "Rename one parameter",
         ("Found multiple parameters share the same variable name `x` which introduces ambiguity",),
         stated=True,
@@ -241,7 +242,7 @@ MESSAGES = (
         ("Multiple args in the function have name",),
         r"Multiple args in the function have name (?P<name>\S+)",
         ANY_TVM,
-        "Two parameters of a function are named %{name}, and one of that name is to be bound",
+        "Two parameters of a function are named %{name}, so binding this name is ambiguous",
         "Rename one of them before bind_params_by_name",
         ("ValueError: Multiple args in the function have name weight",),
         stated=True,
@@ -252,7 +253,7 @@ MESSAGES = (
         r"[Tt]he type checker has not populated the checked_type(?: field)?"
         r"(?: for (?P<node>[^\n]{1,200}))?",
         ANY_TVM,
-        "A pass needs types, and the module has none{node}: a pass that is called by itself does "
+        "A pass needs types, but the module has none{node}: a pass that is called directly does "
         "not run the passes that it requires",
         "Run InferType first, or put the passes into a Sequential",
         ("internal error: the type checker has not populated the checked_type field for "
@@ -264,9 +265,9 @@ MESSAGES = (
         ("Observed 100 rewrite passes",),
         r"Observed 100 rewrite passes",
         "TVM 0.8 to 0.19",
-        "A DFPatternCallback makes what its own pattern matches again, so that rewriting does not "
-        "come to an end",
-        "Return `post` where nothing changes, make the pattern narrower, or set rewrite_once=True",
+        "The result of a DFPatternCallback matches its own pattern again, so rewriting does not "
+        "terminate",
+        "Return `post` if nothing changes, make the pattern narrower, or set rewrite_once=True",
         ("Check failed: (count < 100) is false: Observed 100 rewrite passes, possible conflicting "
          "passes?",),
     ),
@@ -289,7 +290,7 @@ MESSAGES = (
         ("(ptr != nullptr) is false",),
         r"\(ptr != nullptr\) is false",
         "TVM 0.13 to 0.19",
-        "A pass got nothing where it needs an object. In the passes of regions: a compiler_begin "
+        "A pass got a null pointer instead of an object. In partitioning passes: a compiler_begin "
         "or compiler_end without attributes, which names no compiler",
         "Give the annotation its compiler: compiler_begin(x, \"dnnl\") in Python; in text "
         "compiler=\"dnnl\", attrs_type_key=\"relay.attrs.CompilerAttrs\"",

@@ -12,9 +12,9 @@ MESSAGES = (
         ("expected Object but got int", "expected Object but got str"),
         r"expected Object but got (?P<type>int|str)",
         "TVM 0.6 to 0.19",
-        "A function of TVM got a Python {type} where it takes an object. If a module was unpacked "
-        "or indexed by number: `mod, config = partition_for_tensorrt(mod)` is of older TVMs, and "
-        "later versions return the module alone",
+        "A function of TVM expected an object but got a Python {type}. If a module was unpacked "
+        "or indexed by number: `mod, config = partition_for_tensorrt(mod)` is for older TVMs; "
+        "later versions return only the module",
         "Write mod = partition_for_...(mod, params); a function of a module is mod['main']",
         ("Check failed: type_code_ == kTVMObjectHandle (0 vs. 8) : expected Object but got int",),
     ),
@@ -74,9 +74,9 @@ MESSAGES = (
         ("unable to determine the 'attrs_type_key'",),
         r"unable to determine the 'attrs_type_key'",
         PARSER,
-        "The text gives attributes to an operator that declares no kind of attributes, as the "
-        "annotations do",
-        'Write them with their kind: compiler="dnnl", attrs_type_key="relay.attrs.CompilerAttrs"',
+        "The text gives attributes to an operator without a declared attributes type, such as an "
+        "annotation",
+        'Write them with their type: compiler="dnnl", attrs_type_key="relay.attrs.CompilerAttrs"',
         ("error: unable to determine the 'attrs_type_key' with which to represent the call "
          "attributes for this operator",),
         stated=True,
@@ -96,7 +96,7 @@ MESSAGES = (
         r"Cannot find global var(?:iable)? \"?(?P<name>\w+)",
         "TVM 0.6 to 0.27",
         "The module has no function @{name}",
-        "Correct the name: the message lists those that there are. Passes of Relay and Relax begin "
+        "Correct the name: the message lists the existing names. Passes of Relay and Relax begin "
         "with @main. After Relay's PartitionGraph external functions are called "
         "tvmgen_<mod_name>_<compiler>_<function>_<number>",
         ("ValueError: Cannot find global var \"main_0\" in the Module",),
@@ -107,8 +107,8 @@ MESSAGES = (
         ("Found null pointer node while traversing AST",),
         r"Found null pointer node while traversing AST",
         "TVM 0.10 to 0.19",
-        "A module has a hole where an expression has to be. The parser leaves one for a variable "
-        "that nothing declares; a pass or a mutator does where it returns None",
+        "A module has a null pointer in place of an expression. The parser leaves one for an "
+        "undeclared variable, and a pass or mutator if it returns None",
         "Look for a variable that is used and not declared, and for a visit function without "
         "return",
         ("InternalError: Check failed: (n.defined()) is false: Found null pointer node while "
@@ -119,8 +119,9 @@ MESSAGES = (
         ("StructuralEqual check failed",),
         r"StructuralEqual check failed(?:, caused by lhs at (?P<path>[^\s:]+))?",
         "TVM 0.6 to 0.19",
-        "Two programs that should be equal differ, at {path}. What is shared in one and written "
-        "twice in the other differs too; an untyped program differs from a typed one",
+        "Two programs that should be equal differ, at {path}. A node that is shared in one "
+        "program but duplicated in the other is a difference, too; an untyped program differs "
+        "from a typed one",
         "Type both with InferType; byoc_lab.diff(a, b) shows all differences",
         ("ValueError: StructuralEqual check failed, caused by lhs at <root>.body.args[1]:",),
         stated=True,

@@ -13,8 +13,8 @@ MESSAGES = (
         ("MergeCompositeFunctions",),
         r"MergeCompositeFunctions[\s\S]{0,4000}?(?:Segmentation fault|Segfault|SIGSEGV)",
         "Relax in TVM 0.12 to 0.17",
-        "MergeCompositeFunctions crashed. It did so where a module calls a kernel with R.call_tir, "
-        "or has another argument for which it keeps no group",
+        "MergeCompositeFunctions crashed. This happens if a module calls a kernel with "
+        "R.call_tir, or has another argument to which it assigns no group",
         "Run MergeCompositeFunctions before LegalizeOps, or use a newer TVM",
         ("mod = relax.transform.MergeCompositeFunctions()(mod)\nSegmentation fault (core dumped)",),
         lesson="relax-call-tir",
@@ -24,7 +24,7 @@ MESSAGES = (
         ("Invalid pattern: ",),
         r"Invalid pattern: (?P<what>[^\n]{1,100})",
         RELAX,
-        "FuseOpsByPattern got {what} in the place of an entry of a pattern table",
+        "FuseOpsByPattern got {what} instead of an entry of a pattern table",
         "Give a list of entries (name, pattern) or (name, pattern, annotations, check), or of "
         "FusionPatterns; relax.backend.get_patterns_with_prefix gives the table of a name",
         ("ValueError: Invalid pattern: n",),
@@ -35,7 +35,7 @@ MESSAGES = (
         ("Function does not have parameter with name",),
         r"Function does not have parameter with name \"(?P<name>[^\"\n]{1,100})\"",
         RELAX,
-        "BindParams got a value for {name}, and the function has no parameter of that name",
+        "BindParams got a value for {name}, but the function has no parameter with that name",
         "Use the names that the message lists",
         (
             'Check failed: (it != string_lookup.end()) is false: Function does not have parameter '
@@ -51,7 +51,7 @@ MESSAGES = (
         r"param=(?P<param>[^,\n]{1,100}), annotation=(?P<type>[^\n]{1,300}?)\)(?=  ?\S| ,|\n|$)",
         RELAX,
         "The argument for %{param} of @{function} is not a {type}",
-        "Give a value of that type; sizes that are to differ between runs must be symbolic in it",
+        "Give a value of that type; sizes that differ between runs must be symbolic in the type",
         (
             "Check failed: input_shape[i] == reg (3 vs. 2) : ErrorContext(fn=main, loc=param[0], "
             'param=x0, annotation=R.Tensor((2, 4), dtype="float32"))  match_cast error,  shape[0] '
@@ -94,7 +94,7 @@ MESSAGES = (
         ("unexpected keyword argument 'tir_vars'",),
         r"call_tir\w*\(\) got an unexpected keyword argument 'tir_vars'",
         "Relax in TVM 0.27",
-        "call_tir has no argument tir_vars any more",
+        "call_tir no longer has an argument tir_vars",
         "Pass the values in args, after the tensors",
         ("TypeError: call_tir() got an unexpected keyword argument 'tir_vars'",),
         lesson="relax-tir-vars",
@@ -106,7 +106,7 @@ MESSAGES = (
         r"The pattern name for a composite function should start with a compiler name followed by "
         r"period",
         RELAX,
-        "A pattern, and so its composite, has a name without the back end in front",
+        "The name of a pattern, and so of its composite, does not begin with a back end",
         'Name the pattern "<back end>.<name>", such as "dnnl.relu": MergeCompositeFunctions reads '
         "the back end from it",
         (
@@ -141,7 +141,7 @@ MESSAGES = (
         RELAX,
         "FuseOpsByPattern matched %{inside} and an operator before it, and %{outside} is between "
         "the two but not in the match: the composite would need a value that needs the composite",
-        "Let the pattern have %{outside}, or match less. If %{outside} is a tuple, write it into "
+        "Include %{outside} in the pattern, or match less. If %{outside} is a tuple, write it into "
         "the call instead of binding it: R.concat((a, b))",
         (
             "InternalError: Check failed: (depgroup != cur_group) is false: A cyclic dependency "
@@ -157,7 +157,7 @@ MESSAGES = (
         "The module has local functions when it is built. A function with the attribute Codegen "
         "has its composites as local functions until RunCodegen compiles it",
         "Run relax.transform.RunCodegen() before relax.build, or build with "
-        "byoc_lab.relax.build(mod), which runs it. For local functions of one's own run "
+        "byoc_lab.relax.build(mod), which runs it. For your own local functions, run "
         "relax.transform.LambdaLift()",
         (
             "ValueError: VMShapeLower do not work for local functions, make sure  to run it after "
@@ -203,8 +203,8 @@ MESSAGES = (
         ("obj2group_",),
         r"Variable (?P<name>\w+) could not be found in any group",
         RELAX,
-        "MergeCompositeFunctions met %{name}, a variable of a function other than main; it groups "
-        "what is in main alone",
+        "MergeCompositeFunctions met %{name}, a variable of a function other than main, but it "
+        "only groups operators of main",
         "Inline the private functions that main calls before the partitioning "
         "(relax.transform.InlinePrivateFunctions; a function with global_symbol is not private). "
         "Leave functions that main does not call out of the module while the pass runs, as "
@@ -220,7 +220,7 @@ MESSAGES = (
         r"The object (?P<name>\w+) appears in multiple partitions, which can occur when the "
         r"IRModule was not single-site assignment",
         RELAX,
-        "Two functions bind the variable %{name}: one body is in both",
+        "Two functions bind the variable %{name}, because they share a body",
         "Make each function from variables of its own: relax.utils.copy_with_new_vars(function)",
         (
             "ValueError: Check failed: (!group_map.count(key)) is false: IRModule is invalid.  The "
@@ -234,7 +234,7 @@ MESSAGES = (
         ("memo_.count(ffi::GetRef<Expr>(vn))",),
         r"Check failed: \(memo_\.count\(ffi::GetRef<Expr>\(vn\)\)\) is false",
         RELAX,
-        "A pass met a variable that it saw no binding of: nothing in its function binds it",
+        "A pass met a variable without a binding in its function",
         "Make the variable a parameter of the function, or bind it before it is used; "
         "byoc_lab.lint(mod) names it",
         ("InternalError: Check failed: (memo_.count(ffi::GetRef<Expr>(vn))) is false: ",),
@@ -257,7 +257,8 @@ MESSAGES = (
         r"emit_te now only supports Tensor that has ShapeExpr shape",
         RELAX,
         "FoldConstant, LegalizeOps or relax.BlockBuilder.emit_te met a tensor of unknown shape",
-        'Give the shape, if only as names: R.Tensor(("n", "m"), "float32"), or R.match_cast',
+        "Give the shape, at least with symbolic sizes: R.Tensor(('n', 'm'), 'float32'), or "
+        "R.match_cast",
         ("AssertionError: emit_te now only supports Tensor that has ShapeExpr shape",),
     ),
     Message(

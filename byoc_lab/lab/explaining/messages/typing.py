@@ -6,8 +6,8 @@ from byoc_lab.lab.explaining.messages.record import Message
 
 _DIFFER = r"(?:The Relay type checker is unable to show the following types match|unable to unify)"
 _OPERANDS = (
-    "Look at the operands of the call that is shown: a weight in another layout, a bias that is "
-    "not broadcast, or a parameter that was bound to an array of another shape"
+    "Look at the operands of the call that is shown: a weight in a different layout, a bias that "
+    "is not broadcast, or a parameter that was bound to an array of a different shape"
 )
 
 MESSAGES = (
@@ -27,7 +27,7 @@ MESSAGES = (
         rf"{_DIFFER}[\s\S]{{0,600}}?dimension (?P<axis>\d+) conflicts: (?P<found>[^\n]{{1,80}}?) "
         r"does not match (?P<wanted>[^\n]{1,80}?)(?=\.?(?:\s|$))",
         "TVM 0.7 to 0.19",
-        "Two types should be one and are not. Dimension {axis}: {found} and {wanted}",
+        "Two types should be equal but differ. Dimension {axis}: {found} and {wanted}",
         _OPERANDS,
         ("The Relay type checker is unable to show the following types match:\n  Tensor[(16), "
          "float32]\n  Tensor[(3), float32]\nIn particular:\n  dimension 0 conflicts: 16 does not "
@@ -53,7 +53,8 @@ MESSAGES = (
         r"Incompatible broadcast type (?P<left>[^\n]{1,200}?) and (?P<right>Tensor[^\n]{1,200})",
         "TVM 0.7 to 0.19",
         "The operands of an operator have shapes that do not broadcast: {left} and {right}",
-        "Compare the shapes from the right: lengths must be equal, or one of them 1. The bias of a "
+        "Compare the shapes from the right: dimension sizes must be equal, or one of them 1. The "
+        "bias of a "
         "convolution in NCHW has the shape (channels, 1, 1), or goes into nn.bias_add",
         ("Incompatible broadcast type TensorType([2, 2], float32) and TensorType([3], float32)",),
         stated=True,
@@ -63,7 +64,7 @@ MESSAGES = (
         ("relay.concatenate requires all tensors",),
         r"relay\.concatenate requires all tensors have the same shape",
         "TVM 0.6 to 0.19",
-        "The tensors of a concatenate differ in another dimension than that of its axis",
+        "The tensors of a concatenate differ in a dimension other than its axis",
         "Check its axis, and the shapes of its operands",
         ("TVMError: relay.concatenate requires all tensors have the same shape on "
          "non-concatenating axes",),
@@ -74,8 +75,8 @@ MESSAGES = (
         ("unable to infer a type for this expression",),
         r"was unable to infer a type for this expression",
         "TVM 0.7 to 0.19",
-        "Nothing determines the type of an expression: a variable has no type, or another error, "
-        "which is reported beside this one, is in the way",
+        "Nothing determines the type of an expression: a variable has no type, or a different "
+        "error, which is also reported, prevents it",
         "Read the other messages first; give each variable a shape and a dtype",
         ("The type inference pass was unable to infer a type for this expression.",),
     ),
@@ -85,7 +86,7 @@ MESSAGES = (
         r"(?:(?:The variable |%)(?P<variable>\w+)(?: in @\w+)? is bound more than once|"
         r"WellFormed\((?:e|func\w*|resolved\w*)\))",
         "TVM 0.6 to 0.19, and byoc_lab",
-        "Two binders (parameters of functions, lets, patterns of match) have one variable, or a "
+        "Two binders (function parameters, lets, match patterns) bind the same variable, or a "
         "variable is used outside of its scope: {variable}",
         "Give each binder a variable of its own; byoc_lab.lint names the variables",
         ("The IR is not well formed with: The variable y is bound more than once, this is not "
@@ -116,7 +117,7 @@ MESSAGES = (
         r"one or more error diagnostics were emitted",
         "TVM 0.7 to 0.19",
         "The program has errors in its text or its types, which are printed above this message",
-        "Read the lines that begin with 'error:' above it; --> gives the place",
+        "Read the lines that begin with 'error:' above it; --> gives the source location",
         ("DiagnosticError: one or more error diagnostics were emitted, please check diagnostic "
          "render for output.",),
         stated=True,

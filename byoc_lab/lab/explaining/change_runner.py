@@ -28,7 +28,7 @@ GROUPING = (MergeCompilerRegions, PartitionGraph)
 """Passes that do not add calls to regions if AnnotateTarget left them out."""
 
 
-class Workbench:
+class ChangeRunner:
     """Tries changes for the calls of an inquiry; changes that several calls share run once.
 
     given: the runner of the user's setup, if the inquiry is about a changed setup. changed: that
@@ -40,7 +40,7 @@ class Workbench:
     def __init__(
         self,
         inquiry: Inquiry,
-        given: Workbench | None = None,
+        given: ChangeRunner | None = None,
         changed: str = "",
         calls: Mapping[Call, Call] | None = None,
         is_part: bool = False,
@@ -79,14 +79,14 @@ class Workbench:
         return self.smallest(group[0], calls[0])
 
     @cached_property
-    def without_lets(self) -> Workbench | None:
+    def without_lets(self) -> ChangeRunner | None:
         """The runner for the module in graph form; None if that was tried, or cannot run."""
         ran = None if self._given is not None else self.run(self.changes.graph_form())
         if ran is None:
             return None
         trial, outcome = ran
         of = self.inquiry
-        return Workbench(Inquiry(trial.setup, outcome, of.given), self, f"{trial.what}; and ")
+        return ChangeRunner(Inquiry(trial.setup, outcome, of.given), self, f"{trial.what}; and ")
 
     def likely(self, trials: Iterator[Trial], call: Call) -> Iterator[Trial]:
         """The changes that are worth a run on the whole module: in a large module, only changes
@@ -116,7 +116,7 @@ class Workbench:
             self._parts[like] = around.part(call)
         return like
 
-    def in_part(self, call: Call) -> tuple[Workbench, Call] | None:
+    def in_part(self, call: Call) -> tuple[ChangeRunner, Call] | None:
         """The runner for the part around a call, and the call there; None in a small module,
         without a part, or if AnnotateTarget takes the call there."""
         like = self.likeness(self.inquiry.setup.mod, call)
@@ -125,7 +125,7 @@ class Workbench:
             return None
         setup = replace(self.inquiry.setup, mod=part[0])
         ran = self.left_out(Trial("", setup, None), part[1])
-        return ran and (Workbench(Inquiry(setup, ran[1], {}), is_part=True), part[1])
+        return ran and (ChangeRunner(Inquiry(setup, ran[1], {}), is_part=True), part[1])
 
     def left_out(self, trial: Trial, call: Call) -> tuple[Trial, PipelineRun] | None:
         """A run up to AnnotateTarget, if that leaves a call to the host permanently; else None."""
@@ -229,7 +229,7 @@ class Workbench:
         return self._effects[trial.key]
 
     @property
-    def _first(self) -> Workbench:
+    def _first(self) -> ChangeRunner:
         """The runner of the user's setup."""
         return self._given or self
 
