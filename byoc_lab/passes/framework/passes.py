@@ -284,7 +284,8 @@ def leaves(passes: Sequence[Pass]) -> Iterator[Pass]:
 
 _factories: dict[str, Callable[[], Pass]] = {}
 
-# The passes of byoc_lab.compat.passes, which nothing here may import: a test compares the names.
+# Names of the passes in byoc_lab.compat.passes, for error messages. This package must not import
+# it, so a test compares the names.
 COMPAT_PASSES = frozenset((
     "AnnotateSpans", "CanonicalizeCast", "CombineParallelBatchMatmul", "CombineParallelConv2D",
     "CombineParallelDense", "DeadCodeElimination", "DefuseOps",

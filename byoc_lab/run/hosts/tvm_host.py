@@ -24,7 +24,7 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, packed, 
 class TvmHost:
     """A compiled program and TVM's virtual machine for it. See `Host`.
 
-    main: @main before it was made flat. Raises BuildError for what TVM cannot compile.
+    main: @main before it was flattened. Raises BuildError if TVM cannot compile the program.
     """
 
     stand_in: str | None = None
