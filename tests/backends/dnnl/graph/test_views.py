@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.backends.dnnl.graph.net import RELU, Net
@@ -84,3 +85,16 @@ def test_slices_in_several_pieces_and_of_constants_are_copied() -> None:
     region = net.check(*cut, net.op("sum", [cut[0], cut[0]]))
     slices = [op for op in region.stats()["ops"] if op["kind"] == "slice"]
     assert [op["impl"] for op in slices] == ["rows"] * 3
+
+
+def test_slices_of_another_batch_are_copied_where_they_are_in_several_pieces() -> None:
+    net = Net()
+    made = net.op("eltwise", [net.input(1, 24)], alg="tanh")
+    cut = net.op("slice", [made], axis=1, begin=6, length=12)
+    cell = net.op("lstm_cell", [made, net.op("slice", [made], axis=1, begin=0, length=6)])
+    region = net.check(cut, net.op("eltwise", [cut], alg="exp"), cell)
+    data = np.random.default_rng(0).standard_normal((3, 24)).astype(np.float32)
+    together = region(data)
+    for n in range(3):
+        for found, wanted in zip(together, region(data[n : n + 1]), strict=True):
+            np.testing.assert_allclose(found[n : n + 1], wanted, rtol=1e-6)
