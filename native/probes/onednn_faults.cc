@@ -31,7 +31,7 @@ void Run(const dnnl::primitive& primitive, const std::unordered_map<int, memory>
   stream.wait();
 }
 
-// Row-major memory of `Count` numbers.
+// `Count` numbers in row-major order.
 template <typename T>
 struct Array {
   Array(const memory::dims& dims, Type type, const std::function<double(size_t)>& at)
@@ -50,7 +50,7 @@ struct Array {
 
 double Zero(size_t) { return 0; }
 
-// One number for each channel, added after `primitive`'s own result, which is 0: is it read rightly?
+// Checks that one number per channel, added after `primitive`'s own result of 0, is read correctly.
 template <typename Make>
 bool MisreadsChannels(Make make) {
   const memory::dims dims = {1, 16, 5, 1};
@@ -60,7 +60,7 @@ bool MisreadsChannels(Make make) {
   post_ops.append_binary(algorithm::binary_add, added.desc);
   dnnl::primitive_attr attr;
   attr.set_post_ops(post_ops);
-  double plain = 0;  // what the primitive gives without the operand
+  double plain = 0;  // the primitive's result without the operand
   const dnnl::primitive primitive = make(data, out, attr, &plain);
   Run(primitive, {{DNNL_ARG_SRC, data.held}, {DNNL_ARG_SRC_0, data.held},
                   {DNNL_ARG_SRC_1, data.held}, {DNNL_ARG_DST, out.held},
@@ -81,7 +81,7 @@ bool SoftmaxMisreads() {
 
 bool ReorderRounds() {
   constexpr int64_t kSide = 8;
-  constexpr int32_t kOdd = (1 << 24) + 1;  // which float32 does not have
+  constexpr int32_t kOdd = (1 << 24) + 1;  // not representable in float32
   Array<int32_t> from({kSide, kSide}, Type::s32, [](size_t i) { return kOdd + 2.0 * i; });
   Array<int32_t> to({kSide, kSide}, Type::s32, Zero);
   const memory turned(Desc({kSide, kSide}, Type::s32, Tag::ba), Cpu(), to.values.data());
@@ -111,7 +111,7 @@ bool PoolingLeavesSumOut() {
   return out.values[0] != 1.0f;
 }
 
-// f(x), of a vector full of it.
+// f(x) for a vector filled with x.
 float Of(algorithm alg, double x) {
   Array<float> data({64}, Type::f32, [x](size_t) { return x; }), out({64}, Type::f32, Zero);
   Run(dnnl::eltwise_forward({Cpu(), kForward, alg, data.desc, out.desc, 0.0f, 0.0f}),

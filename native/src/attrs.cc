@@ -7,7 +7,7 @@ namespace byoc_lab {
 namespace {
 
 int64_t AsInt(const std::string& where, const AttrSpec& spec, const ffi::Any& value) {
-  // Strict: `true` and 2.0 are not integers here.
+  // Strict: neither `true` nor 2.0 is an integer here.
   const auto number = value.as<int64_t>();
   if (!number.has_value() || value.as<bool>().has_value()) {
     TVM_FFI_THROW(TypeError) << where << ": " << spec.name << ": expected an integer, found "

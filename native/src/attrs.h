@@ -1,4 +1,5 @@
-// Attributes of an operator: declared once by the operator as data, read from a JSON object.
+// Attributes of an operator: the operator declares them as data, and they are read from a JSON
+// object.
 #ifndef BYOC_LAB_ATTRS_H_
 #define BYOC_LAB_ATTRS_H_
 
@@ -16,21 +17,21 @@ namespace byoc_lab {
 namespace json = tvm::ffi::json;
 using JsonObject = ffi::Map<ffi::String, ffi::Any>;
 
-// One attribute: its type is that of `fallback`, the value it has when it is not given. Integers
-// and the elements of an integer list lie in [min, max].
+// One attribute. Its type is the type of `fallback`, its default value. Integers and the elements
+// of an integer list are in [min, max].
 struct AttrSpec {
   std::string name;
   std::variant<int64_t, Dims, double, bool, std::string> fallback;
   int64_t min = 0;
   int64_t max = kMaxSize;
-  bool required = false;  // then `fallback` tells only the type
+  bool required = false;  // then `fallback` defines only the type
   bool any_length = false;  // an integer list of any length up to `max`
 };
 
 class Attrs {
  public:
-  // Reads `object` after `specs`. An unknown key, a wrong type, a list of another length and a
-  // value out of range are refused: TypeError or ValueError naming the attribute.
+  // Reads `object` as declared by `specs`. An unknown key, a wrong type, a list of another length
+  // or a value out of range raises TypeError or ValueError naming the attribute.
   static Attrs Read(const std::string& where, const std::vector<AttrSpec>& specs,
                     const JsonObject& object);
 
@@ -53,10 +54,10 @@ JsonObject AsObject(const std::string& where, const ffi::Any& value,
 // A finite number; TypeError or ValueError otherwise.
 double AsNumber(const std::string& where, const std::string& name, const ffi::Any& value);
 
-// What a value is, in the words of JSON: "a string", "a list", ...
+// The kind of a value in JSON's terms: "a string", "a list", ...
 std::string TypeName(const ffi::Any& value);
 
-// "relu, clip, tanh": for messages that list what is known.
+// "relu, clip, tanh": for messages that list the known names.
 std::string Join(const std::vector<std::string>& words);
 
 }  // namespace byoc_lab

@@ -13,11 +13,11 @@
 namespace byoc_lab {
 namespace {
 
-// Bytes of a band's sums: with its data and the weights they fit a core's second cache.
+// Bytes for a band's sums: with its data and the weights they fit a core's second-level cache.
 constexpr int64_t kBandBytes = 512 << 10;
 
-// Rows of `channels` numbers, in as many axes as an image has: what one with its channels last is to
-// a 1x1 convolution.
+// `channels` numbers per row, with as many axes as an image has: the form in which a 1x1
+// convolution reads an image with channels last.
 Dims Rows(int64_t rows, int64_t channels, size_t rank) {
   Dims dims(rank, 1);
   dims[1] = channels;
@@ -25,11 +25,11 @@ Dims Rows(int64_t rows, int64_t channels, size_t rank) {
   return dims;
 }
 
-// Bytes to the end of a cache line.
+// Bytes up to the end of a cache line.
 int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What one thread runs: the product over a band, and the rescaling of a band or of what is left for
-// the last one.
+// The work of one thread: the product over a band, then its rescaling; of the last band only the
+// rows that no other band has are rescaled.
 class Worker {
  public:
   Worker(const Built& product, std::shared_ptr<const OwnKernel> full,
@@ -81,12 +81,12 @@ class Worker {
 
 class BandedKernel : public OwnKernel {
  public:
-  // Bytes of a row of the data, the sums and the result, and of a thread's sums and scratch.
+  // Bytes of a row of data, sums and result, and of a thread's sums and scratch memory.
   int64_t rows, bands, all, data_bytes, sum_bytes, out_bytes, sums_bytes, scratch_bytes;
-  std::shared_ptr<const RowsKernel> own;  // in place of the workers' primitives
+  std::shared_ptr<const RowsKernel> own;  // replaces the workers' primitives
   std::vector<std::unique_ptr<Worker>> workers;
 
-  // Operands of both, then the result, then memory for each thread's sums and scratch.
+  // Operands of both operators, then the result, then memory for each thread's sums and scratch.
   void Run(const std::vector<void*>& operands) const final {
     std::exception_ptr failure;
 #pragma omp parallel num_threads(static_cast<int>(workers.size())) if (workers.size() > 1)
@@ -96,7 +96,7 @@ class BandedKernel : public OwnKernel {
         for (int64_t i = bands * thread / threads; i < bands * (thread + 1) / threads; ++i) {
           RunBand(i, thread, operands);
         }
-      } catch (...) {  // it may not leave a parallel region, and leaves this function below
+      } catch (...) {  // it may not leave a parallel region; it is rethrown below
 #pragma omp critical
         failure = std::current_exception();
       }
@@ -105,8 +105,8 @@ class BandedKernel : public OwnKernel {
   }
 
  private:
-  // For a primitive the last band is as long as the others, since the weights lie as it wants them
-  // for so many rows: it begins in the one before, and only its own rows are rescaled.
+  // A primitive needs a last band as long as the others, because the weights are laid out for this
+  // number of rows: it overlaps the previous band, and only its own rows are rescaled.
   void RunBand(int64_t band, int64_t thread, const std::vector<void*>& operands) const {
     const bool last = band + 1 == bands;
     const int64_t first = band * rows, from = last && own == nullptr ? all - rows : first;
@@ -127,7 +127,7 @@ class BandedKernel : public OwnKernel {
   }
 };
 
-// Whether it is a matrix product of pixels and channels, which may be cut anywhere.
+// Whether it is a matrix product of pixels and channels, which may be split anywhere.
 bool IsProductOfPixels(const OpCall& product) {
   const Dims &data = product.inputs[0].dims, &weight = product.inputs[1].dims;
   const Window window(product);
@@ -135,8 +135,8 @@ bool IsProductOfPixels(const OpCall& product) {
          IsAll(window.strides, 1) && IsAll(window.before, 0) && IsAll(window.after, 0);
 }
 
-// The product as one thread computes it over `rows` rows, or over any where that is a kernel of this
-// library. Nothing where oneDNN wants other layouts than channels last.
+// The product for one thread and `rows` rows, or for any rows if it is a kernel of this library.
+// Null if oneDNN requires layouts other than channels last.
 std::optional<Built> MakeProduct(const OpDef& def, const OpCall& product, int64_t rows,
                                  const Dims& whole) {
   const bool any = !onednn_faults::ProductsAreExact();
@@ -175,7 +175,7 @@ std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
   const int64_t channels = sums[1], all = Count(sums) / channels;
   const int64_t threads = omp_get_max_threads();
   const int64_t bytes = all * channels * Size(DType::s32);
-  // As many for each thread, and no thread without work.
+  // An equal number for each thread, and no thread without work.
   const int64_t wanted = threads * ((bytes - 1) / (threads * kBandBytes) + 1);
   const int64_t rows = (all - 1) / std::min(wanted, all) + 1;
   const int64_t bands = (all - 1) / rows + 1, rest = all - (bands - 1) * rows;

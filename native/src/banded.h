@@ -1,5 +1,5 @@
-// A convolution of integers and the requantize or dequantize that reads it, taken together a band of
-// rows at a time.
+// A convolution of integers and the requantize or dequantize that reads it, computed together, one
+// band of rows at a time.
 #ifndef BYOC_LAB_BANDED_H_
 #define BYOC_LAB_BANDED_H_
 
@@ -9,16 +9,16 @@
 
 namespace byoc_lab {
 
-// Whether `next`, an operator that reads the result of `product` as its first operand, may be
-// computed together with it: a convolution of integers and its requantize or dequantize. Of
-// oneDNN's convolutions only those are cut that are matrix products.
+// Whether `next`, which reads the result of `product` as its first operand, may be computed
+// together with it: `product` is a convolution of integers and `next` its requantize or dequantize.
+// Of oneDNN's convolutions, only those that are matrix products can be split.
 bool FitsInBands(const OpDef& product_def, const OpCall& product, const OpDef& next_def,
                  const OpCall& next);
 
-// Both as one step: operands are those of `product`, then those of `next` but its first. Each
-// thread computes a band of sums, which stay in its cache, and rescales them at once: sums of four
-// bytes for every byte of the result would else go to memory and come back, half of them to the
-// other core. Nothing where oneDNN wants other layouts than channels last.
+// Both operators as one step: its operands are those of `product`, then those of `next` except its
+// first. Each thread computes a band of sums, which stays in its cache, and rescales it at once.
+// Otherwise four bytes of sums for each byte of the result would be written to memory and read
+// back, half of them by the other core. Null if oneDNN requires layouts other than channels last.
 std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
                                 const OpDef& next_def, const OpCall& next);
 

@@ -11,7 +11,7 @@ namespace byoc_lab {
 namespace {
 
 
-// `a_step`, `b_step`: 0 for one number, 1 for a row.
+// `a_step`, `b_step`: 0 if the operand is one number, 1 if it is a row.
 template <typename T, typename F>
 inline __attribute__((always_inline)) void Combine(const T* a, int64_t a_step, const T* b,
                                                    int64_t b_step, int64_t count, T* dst, F f) {
@@ -31,7 +31,7 @@ inline __attribute__((always_inline)) void Combine(const T* a, int64_t a_step, c
 
 #define INLINED __attribute__((always_inline))
 
-// A nan in either operand is the result.
+// If either operand is nan, the result is nan.
 template <typename T>
 inline INLINED void CombineBy(dnnl::algorithm alg, const T* a, int64_t a_step, const T* b,
                               int64_t b_step, int64_t count, T* dst) {
@@ -64,7 +64,7 @@ VECTORIZED void CombineRow(dnnl::algorithm alg, const uint16_t* a, int64_t a_ste
   CombineBy(alg, a, a_step, b, b_step, count, dst);
 }
 
-// Axes of the result, and how far each operand moves along them: 0 where it broadcasts.
+// Axes of the result, with the step of each operand along them: 0 if it broadcasts.
 struct BroadcastAxis {
   int64_t size, a, b;
 };
@@ -79,7 +79,7 @@ class BroadcastKernel : public OwnKernel {
       a_step *= a[i];
       b_step *= b[i];
       if (axis.size == 1) continue;
-      // Axes along which both move on as before are one.
+      // Consecutive axes with the same steps are merged.
       if (!axes_.empty() && axis.a == axes_.back().a * axes_.back().size &&
           axis.b == axes_.back().b * axes_.back().size) {
         axes_.back().size *= axis.size;
@@ -119,7 +119,7 @@ class BroadcastKernel : public OwnKernel {
 
   dnnl::algorithm alg_;
   bool narrow_;
-  std::vector<BroadcastAxis> axes_;  // the innermost first
+  std::vector<BroadcastAxis> axes_;  // innermost first
   int64_t rows_ = 1, threads_ = 1;
 };
 

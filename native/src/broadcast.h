@@ -8,8 +8,9 @@
 
 namespace byoc_lab {
 
-// A kernel for row-major operands of float32 or bfloat16, their shapes of the rank of `dst`. oneDNN
-// has plain loops alone where an operand has neither one number for each channel nor all of them.
+// A kernel for row-major operands of float32 or bfloat16, with shapes of the same rank as `dst`.
+// oneDNN has only plain loops for an operand that has neither one number per channel nor the full
+// shape.
 std::shared_ptr<const OwnKernel> MakeBroadcast(dnnl::algorithm alg, const Dims& a, const Dims& b,
                                                const Dims& dst, DType dtype);
 

@@ -35,7 +35,7 @@ std::string KnownDTypes() {
   return names;
 }
 
-// DLPack's way of saying it.
+// DLPack's representation of the type.
 std::optional<DType> Read(const DLDataType& found) {
   const auto is = [&](int code, int bits) {
     return found.code == code && found.bits == bits && found.lanes == 1;
@@ -141,7 +141,7 @@ std::optional<std::vector<size_t>> AxesInMemory(const TensorView& tensor) {
                    [&](size_t i, size_t j) { return strides[i] > strides[j]; });
   int64_t stride = 1;
   for (size_t i = axes.size(); i-- > 0;) {
-    // The stride of an axis of one element says nothing.
+    // The stride of an axis with one element is arbitrary.
     if (shape[axes[i]] != 1 && strides[axes[i]] != stride) return std::nullopt;
     stride *= shape[axes[i]];
   }
@@ -150,7 +150,7 @@ std::optional<std::vector<size_t>> AxesInMemory(const TensorView& tensor) {
 
 namespace {
 
-// DataOf without its check of how the axes lie.
+// DataOf without its check of the order of axes.
 void* AnyDataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
   const std::string& name = expected.name;
   const auto found = Read(tensor.dtype());

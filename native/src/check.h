@@ -1,5 +1,5 @@
-// Checks of what comes from outside: shapes, sizes and tensors. Each failure is a ValueError or
-// TypeError that says where, which argument, what was found and what was expected.
+// Checks of external data: shapes, sizes and tensors. Each failure is a ValueError or TypeError
+// that states the location, the argument, and what was found and expected.
 #ifndef BYOC_LAB_CHECK_H_
 #define BYOC_LAB_CHECK_H_
 
@@ -22,24 +22,24 @@ using ffi::TensorView;
 constexpr int64_t kMaxSize = (int64_t{1} << 31) - 1;
 constexpr int64_t kMaxBytes = int64_t{1} << 47;  // of one tensor: the address space of x86-64
 constexpr size_t kMaxRank = 6;
-constexpr size_t kMaxOperands = 64;  // of an operator that takes any number
+constexpr size_t kMaxOperands = 64;  // of an operator with any number of operands
 
-// An operand as messages name it, its shape and what its elements are.
+// An operand's name in messages, its shape and its element type.
 struct Operand {
   std::string name;
   Dims dims;
   DType dtype = DType::f32;
 };
 
-// "float32", "uint8", ...: NumPy's names of what tensors hold. DTypeNamed is a TypeError listing
-// them when there is no such.
+// NumPy's names of element types: "float32", "uint8", ... DTypeNamed raises a TypeError listing
+// them for an unknown name.
 std::string Name(DType dtype);
 DType DTypeNamed(const std::string& where, const std::string& name);
 int64_t Size(DType dtype);  // bytes of an element
 bool IsInteger(DType dtype);
 
-// What the elements of a tensor are. bfloat16 comes as such or, since NumPy has none of its own,
-// as its bits in uint16. TypeError when nothing here computes with it.
+// The element type of a tensor. bfloat16 is passed natively or, since NumPy lacks it, as uint16
+// bits. Raises TypeError for types that no kernel supports.
 DType DTypeOf(const std::string& where, const std::string& name, const TensorView& tensor);
 
 // "(1, 3, 224, 224)"
@@ -56,7 +56,7 @@ void CheckDims(const std::string& where, const Operand& operand);
 void CheckRank(const std::string& where, const Operand& operand,
                const std::vector<std::string>& axes);
 
-// Refuses an operand whose shape is not `expected`; `why` tells where `expected` comes from.
+// Refuses an operand with a shape other than `expected`; `why` states the origin of `expected`.
 void CheckShape(const std::string& where, const Operand& operand, const Dims& expected,
                 const std::string& why);
 
@@ -66,15 +66,15 @@ int64_t Bytes(const Operand& operand);
 // Shape of `tensor`, checked by CheckDims.
 Dims ShapeOf(const std::string& where, const std::string& name, const TensorView& tensor);
 
-// First element of a tensor on the CPU, row-major without gaps, aligned to its elements, of the
-// dtype and shape of `expected`, which messages name; anything else is refused before memory is
-// touched.
+// The first element of a tensor on the CPU that is row-major without gaps, aligned to its elements,
+// and has the dtype and shape of `expected`, which messages name. Anything else is refused before
+// memory is touched.
 void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor);
 
-// The same of a tensor whose axes may lie in any order, still without gaps.
+// The same for a tensor with axes in any order in memory, but without gaps.
 void* DenseDataOf(const std::string& where, const Operand& expected, const TensorView& tensor);
 
-// The axes of such a tensor as they lie in memory, the outermost first. None if it has gaps.
+// The axes of such a tensor in their order in memory, outermost first. None if it has gaps.
 std::optional<std::vector<size_t>> AxesInMemory(const TensorView& tensor);
 
 // Refuses an output that shares memory with an input: kernels read inputs while writing outputs.

@@ -1,4 +1,4 @@
-// A region as a TVM-FFI module: `create_graph` makes one, TVM's runtimes call and export it.
+// A region as a TVM-FFI module: `create_graph` creates it, TVM's runtimes call and export it.
 // native/README.md documents the functions.
 #include <tvm/ffi/extra/module.h>
 
@@ -34,8 +34,8 @@ class GraphModule : public ffi::ModuleObj {
     return ffi::Module::kBinarySerializable | ffi::Module::kRunnable;
   }
 
-  // Takes the constants, in the graph's order, and builds the plan. `keep`: reads them where they
-  // are, for nobody will write to them; otherwise they are copied.
+  // Takes the constants, in the graph's order, and builds the plan. `keep`: reads them in place,
+  // because nobody will write to them; otherwise they are copied.
   void Initialize(const ffi::Array<ffi::Tensor>& constants, bool keep) {
     if (constants.size() != graph_.constants.size()) {
       TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.constants.size()
@@ -61,8 +61,8 @@ class GraphModule : public ffi::ModuleObj {
     return plans_ != nullptr;
   }
 
-  // The same for constants that are to be saved with the module. Otherwise whoever delivers them
-  // through __init_<symbol> is the one to save them.
+  // The same for constants to be saved with the module. Otherwise the caller that delivers them
+  // through __init_<symbol> saves them.
   void Own(const ffi::Array<ffi::Tensor>& constants, bool keep) {
     Initialize(constants, keep);
     owns_constants_ = true;
@@ -82,8 +82,8 @@ class GraphModule : public ffi::ModuleObj {
     }
     if (name == "__init_" + graph_.symbol) {
       return ffi::Function::FromTyped([self](const ffi::Array<ffi::Tensor>& constants) {
-        // TVM's loader calls this even when get_const_vars asked for nothing.
-        // What it delivers are the constants of a compiled module, which nobody writes to.
+        // TVM's loader calls this even if get_const_vars returned nothing. It delivers the
+        // constants of a compiled module, which nobody writes to.
         if (!(constants.empty() && self->ready())) self->Initialize(constants, true);
         return 0;
       });
@@ -114,9 +114,9 @@ class GraphModule : public ffi::ModuleObj {
 
   ffi::String InspectSource(const ffi::String& format) const final { return text_; }
 
-  // magic, rule of layouts, number of ops whose layouts are chosen (all or none), those, length of the
-  // JSON, the JSON, number of constants kept, their elements. Integers are 8 bytes, a rule and a
-  // layout one, everything in the byte order of x86-64; shapes are in the JSON.
+  // The format: magic; rule of layouts; number of ops with a chosen layout (all or none); these
+  // layouts; length of the JSON; the JSON; number of stored constants; their elements. Integers
+  // have 8 bytes, a rule and a layout one, in the byte order of x86-64; the shapes are in the JSON.
   ffi::Bytes SaveToBytes() const final {
     std::string bytes(kMagic, sizeof(kMagic));
     const auto append = [&](const void* data, size_t size) {
@@ -221,13 +221,13 @@ class GraphModule : public ffi::ModuleObj {
   // Builds the plan.
   void Prepare(std::vector<Constant> constants) {
     CheckNotForked(where_, GetNumThreads());
-    NoteRun(GetNumThreads());  // constants are reordered by primitives
+    NoteRun(GetNumThreads());  // primitives reorder the constants
     auto plans = std::make_unique<PlanCache>(chosen_, graph_, std::move(constants));
     const std::lock_guard<std::mutex> lock(mutex_);
     plans_ = std::move(plans);
   }
 
-  // Shapes of the outputs for inputs of these shapes.
+  // Shapes of the outputs for inputs with these shapes.
   ffi::Array<ffi::Array<int64_t>> OutputShapes(const ffi::Array<ffi::Array<int64_t>>& inputs) const {
     if (inputs.size() != graph_.inputs.size()) {
       TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.inputs.size()
@@ -246,7 +246,7 @@ class GraphModule : public ffi::ModuleObj {
 
   ffi::Array<ffi::String> ConstantNames() const {
     ffi::Array<ffi::String> names;
-    if (owns_constants_) return names;  // nothing is left to be delivered
+    if (owns_constants_) return names;  // nothing remains to be delivered
     for (int id : graph_.constants) names.push_back(graph_.tensors[id].name);
     return names;
   }
@@ -318,7 +318,7 @@ class GraphModule : public ffi::ModuleObj {
     return plans_->Get(where_, shapes);
   }
 
-  // A tensor as messages about arguments name it: "input 'data'".
+  // The name of a tensor in messages about arguments: "input 'data'".
   static Operand Labelled(const std::string& role, const Operand& tensor) {
     return {role + " '" + tensor.name + "'", tensor.dims, tensor.dtype};
   }
@@ -420,10 +420,10 @@ class GraphModule : public ffi::ModuleObj {
 
   const std::string text_;
   const GraphSpec graph_;
-  const LayoutChoice chosen_;  // the rule; of a loaded module, the layouts, too
+  const LayoutChoice chosen_;  // the rule; for a loaded module, also the layouts
   std::string where_;
-  bool owns_constants_ = false;  // they are saved with the module
-  mutable std::mutex mutex_;     // guards what follows; a module runs one call at a time
+  bool owns_constants_ = false;  // whether they are saved with the module
+  mutable std::mutex mutex_;     // guards the members below; a module runs one call at a time
   std::unique_ptr<PlanCache> plans_;
   std::vector<double> op_seconds_;
   bool profiling_ = false;

@@ -8,7 +8,7 @@ namespace {
 // A graph is four levels deep; deeper text is refused before a recursive parser sees it.
 constexpr int kMaxNesting = 8;
 
-// Whether messages with this text in them can be shown: it is UTF-8.
+// Whether messages containing this text can be displayed: it is UTF-8.
 bool IsUtf8(const std::string& text) {
   size_t i = 0;
   const auto next = [&]() {
@@ -83,7 +83,7 @@ float Number(const std::string& where, const JsonObject& object, const char* key
                                : static_cast<float>(AsNumber(where, key, (*found).second));
 }
 
-// Reads the parts of one graph; `Defined` knows which tensors have a value so far.
+// Reads the parts of one graph; `Defined` tracks the tensors that have a value so far.
 class Reader {
  public:
   GraphSpec Read(const std::string& text) {

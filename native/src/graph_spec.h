@@ -25,18 +25,18 @@ struct GraphSpec {
   std::string symbol;
   std::vector<Operand> tensors;
   std::vector<int> inputs, constants, outputs;  // tensor ids
-  std::vector<OpSpec> ops;                      // each after those it reads from
+  std::vector<OpSpec> ops;                      // each after the ops that it reads from
 };
 
-// Reads and checks a graph. Whatever is wrong (no JSON, wrong version, unknown keys, ids out of
-// range, tensors used before they are defined or defined twice, shapes that do not agree, sizes
-// that overflow) is a ValueError or TypeError naming the op and the tensor.
+// Reads and checks a graph. A fault (invalid JSON, a wrong version, unknown keys, ids out of range,
+// tensors used before they are defined or defined twice, inconsistent shapes, overflowing sizes)
+// raises a ValueError or TypeError naming the op and the tensor.
 GraphSpec ReadGraph(const std::string& text);
 
-// One post-op of the list "post_ops". What its `input` stands for, and the input's shape, is for
-// the caller to say and to check with CheckPostOpInput.
+// One post-op of the list "post_ops". The caller interprets its `input`, and checks the input's
+// shape with CheckPostOpInput.
 PostOp ReadPostOp(const std::string& where, const ffi::Any& value);
-// Refuses post-ops of an op whose result is not real.
+// Refuses post-ops of an op whose result is not floating point.
 void CheckPostOpResult(const std::string& where, const OpCall& call);
 void CheckPostOpInput(const std::string& where, const PostOp& post_op, const Operand& input,
                       const Operand& result);

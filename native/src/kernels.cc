@@ -1,7 +1,7 @@
-// Single kernels, for calling by hand: check the arguments, describe the operation, run it. Each is
-// a graph of one op whose operands all come from the caller, so it goes through the very code a
-// region goes through. The caller allocates `out`, the last argument. Operands and attributes are
-// documented in ops/.
+// Single kernels to call directly: each checks the arguments, describes the operation and runs it.
+// Each is a graph of one op whose operands all come from the caller, so it uses the same code as a
+// region. The caller allocates `out`, the last argument. Operands and attributes are documented in
+// ops/.
 #include "plan/plan.h"
 #include "threads.h"
 
@@ -13,7 +13,7 @@ struct Named {
   TensorView tensor;
 };
 
-// The post-ops read the tensors `post_op_inputs` in their order.
+// The post-ops read the tensors in `post_op_inputs` in order.
 void RunKernel(const std::string& where, const OpDef& def, const std::vector<Named>& inputs,
                const JsonObject& attrs, std::vector<PostOp> post_ops,
                const std::vector<Named>& post_op_inputs, TensorView out) {
@@ -31,7 +31,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   };
   for (const Named& input : inputs) {
     given_operands.push_back(add(input));
-    given_operands.back().name.clear();  // the operator's name of it says enough
+    given_operands.back().name.clear();  // the operator's name of it is enough
   }
   const std::vector<int> operands = graph.inputs;
   const OpCall call = Bind(where, def, given_operands, DTypeOf(where, "out", out), attrs, "out");
@@ -66,7 +66,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   // 3. Run.
   NoteRun(GetNumThreads());
   ModuleMemory memory;
-  // Trying layouts would take longer than the one run.
+  // Trying layouts would take longer than the single run.
   BuildPlanIn({Layouts::kBlocked}, graph, {}, &memory)->Run(data, {out_data}, nullptr);
 }
 
@@ -92,8 +92,8 @@ std::vector<Named> Inputs(const std::string& where, const OpDef& def,
   return inputs;
 }
 
-// Any operator with any post-ops: `post_ops` as in a graph, but that "input" counts the tensors in
-// `post_op_inputs`, all of which are used in order.
+// Any operator with any post-ops: `post_ops` has the form used in graphs, except that "input" is
+// the index of a tensor in `post_op_inputs`, all of which are used in order.
 void RunOp(const ffi::String& where, const ffi::String& kind,
            const ffi::Array<ffi::Tensor>& tensors, const JsonObject& attrs,
            const ffi::Array<ffi::Any>& post_ops, const ffi::Array<ffi::Tensor>& post_op_inputs,
@@ -117,8 +117,8 @@ void RunOp(const ffi::String& where, const ffi::String& kind,
   RunKernel(where, def, Inputs(where, def, tensors), attrs, read, extra, out);
 }
 
-// A kernel by a name of its own: an operator, the attributes that the name stands for, whether it
-// has a bias, and relu behind it.
+// A named kernel: an operator, the attributes fixed by the name, whether it has a bias, and whether
+// relu follows.
 struct Kernel {
   std::string name, kind;
   JsonObject fixed = {};
@@ -126,8 +126,8 @@ struct Kernel {
   bool relu = false;
 };
 
-// Arguments: the operands, the attributes in the order of the operator's definition (those that
-// the name stands for left out), out.
+// Arguments: the operands, the attributes in the order of the operator's definition (without those
+// fixed by the name), out.
 void Call(const Kernel& kernel, ffi::PackedArgs args) {
   const std::string where = "byoc_lab.dnnl." + kernel.name;
   const OpDef& def = FindOp(where, kernel.kind);
@@ -184,9 +184,9 @@ std::vector<Kernel> Kernels() {
   return kernels;
 }
 
-// Checks a call of RunOp by the shapes and dtypes of its tensors alone, before any of them is copied;
-// the shape of the result. `out` holds the shape of the caller's output, or nothing where there is
-// none yet. `where` opens the messages.
+// Checks a call of RunOp by the shapes and dtypes of its tensors only, before any tensor is copied;
+// returns the shape of the result. `out` is the shape of the caller's output, or empty if there is
+// none yet. `where` begins the messages.
 ffi::Array<int64_t> CheckOp(const ffi::String& where, const ffi::String& kind,
                             const ffi::Array<ffi::Array<int64_t>>& inputs,
                             const ffi::Array<ffi::String>& dtypes,

@@ -39,7 +39,7 @@ MemoryDesc ChannelsLast(const Dims& dims, DType dtype) {
 }
 
 MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis) {
-  if (dims[axis] == 1) return Plain(dims, dtype);  // oneDNN misreads other strides of one element
+  if (dims[axis] == 1) return Plain(dims, dtype);  // oneDNN misreads other strides for one element
   Dims strides(dims.size(), 1);
   int64_t step = dims[axis];
   for (size_t i = dims.size(); i-- > 0;) {
@@ -97,7 +97,8 @@ std::string LayoutName(const MemoryDesc& desc, const std::string& axes) {
   for (size_t i = 0; i < blocks.size(); ++i) outer[block_axes[i]] /= blocks[i];
   std::vector<size_t> order(strides.size());
   std::iota(order.begin(), order.end(), 0);
-  // Axes of size 1 may have any stride; the wider one of two equal strides comes first.
+  // Axes of size 1 may have any stride; of two equal strides, the axis with the larger size comes
+  // first.
   std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) {
     return strides[i] != strides[j] ? strides[i] > strides[j] : outer[i] > outer[j];
   });

@@ -1,4 +1,4 @@
-// oneDNN memory descriptors: the row-major one, broadcasting, and their names.
+// oneDNN memory descriptors: row-major ones, broadcasting, and names of layouts.
 #ifndef BYOC_LAB_LAYOUT_H_
 #define BYOC_LAB_LAYOUT_H_
 
@@ -14,7 +14,7 @@ namespace byoc_lab {
 using MemoryDesc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
-// Which layouts convolutions ask for: blocks of channels, or what oneDNN prefers for each.
+// The layouts that convolutions request: blocks of channels, or oneDNN's preference for each.
 enum class Layouts { kBlocked, kAny };
 
 // Row-major, without gaps. A scalar, shape (), becomes (1,): oneDNN has no rank 0.
@@ -24,7 +24,7 @@ MemoryDesc Plain(const Operand& operand);
 // The layout of `tensor`, which has the shape of `operand` and no gaps.
 MemoryDesc LayoutOf(const Operand& operand, const TensorView& tensor);
 
-// The layout left to oneDNN.
+// The layout is chosen by oneDNN.
 MemoryDesc AnyLayout(const Dims& dims, DType dtype = DType::f32);
 MemoryDesc AnyLayout(const Operand& operand);
 
@@ -34,28 +34,28 @@ MemoryDesc Blocked(const Dims& dims, int block);
 // Channels innermost: nwc, nhwc, ndhwc.
 MemoryDesc ChannelsLast(const Dims& dims, DType dtype);
 
-// Row-major but for one axis, which is the innermost.
+// Row-major, except that one axis is the innermost.
 MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis);
 
-// The layout of `desc`, which has no blocks, for elements of `dtype`.
+// The layout of `desc`, without blocks, for elements of `dtype`.
 MemoryDesc As(DType dtype, const MemoryDesc& desc);
 
-// How an operand of shape `dims` that broadcasts should lie beside `tensor`: in the same blocks if
-// it has one number for each channel (else oneDNN has nothing but a reference kernel), or row-major.
+// The layout for an operand of shape `dims` that broadcasts to `tensor`: in the same blocks if it
+// has one number per channel (otherwise oneDNN has only a reference kernel), or else row-major.
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims);
 
-// What to tell oneDNN of memory that is moved from one layout to another.
+// The descriptor for memory that is moved from one layout to another.
 using onednn_faults::Moved;
 
-// `dims` with ones put in front up to `rank`, as NumPy broadcasting lines shapes up.
+// `dims` with leading ones up to `rank`, as NumPy broadcasting aligns shapes.
 Dims PadRank(const Dims& dims, size_t rank);
 
-// NumPy broadcasting of two shapes. ValueError naming both when they do not fit.
+// NumPy broadcasting of two shapes. Raises ValueError naming both if they do not broadcast.
 Dims Broadcast(const std::string& where, const Operand& a, const Operand& b);
 
-// Order of axes in memory: "nchw", "nChw16c" (blocks of 16 channels, "n", chunks of channels,
-// height, width). `axes` gives one letter for each dimension; "g" is put in front for weights that
-// have a dimension for groups, and "abcdef" stands for axes that do not fit.
+// The order of axes in memory: "nchw", "nChw16c" (blocks of 16 channels: "n", chunks of channels,
+// height, width). `axes` gives one letter per dimension. A leading "g" is added for weights with a
+// dimension for groups, and "abcdef" is used if the axes do not fit.
 std::string LayoutName(const MemoryDesc& desc, const std::string& axes);
 
 }  // namespace byoc_lab

@@ -1,4 +1,4 @@
-// The oneDNN that is loaded.
+// The loaded oneDNN library.
 #ifndef BYOC_LAB_LIBRARY_H_
 #define BYOC_LAB_LIBRARY_H_
 
@@ -6,7 +6,7 @@
 
 namespace byoc_lab {
 
-// With its version: "oneDNN 3.2.0".
+// Its name and version: "oneDNN 3.2.0".
 tvm::ffi::String Library();
 
 }  // namespace byoc_lab

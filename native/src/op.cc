@@ -23,7 +23,7 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
              "int8, as " + first.name + " is " + Name(first.dtype));
     }
     if (call.inputs.size() > 2) {
-      // oneDNN would add it in float32, which has not all integers.
+      // oneDNN would add it in float32, which cannot represent all integers.
       TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[2].name << ": products of "
                                 << "integers take no bias; give it to requantize";
     }
@@ -153,9 +153,9 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
         fused.append_eltwise(EltwiseAlgorithm("post-op", op.alg), op.alpha, op.beta);
         break;
       case PostOp::Kind::kBinary: {
-        const Dims shape = PadRank(dst, 1);  // a scalar has an axis in oneDNN
+        const Dims shape = PadRank(dst, 1);  // a scalar has one axis in oneDNN
         const Dims dims = PadRank(op.input_dims, shape.size());
-        // An operand as large as the result follows the result's layout, whichever that will be.
+        // An operand with the result's shape gets the result's layout, whatever it will be.
         fused.append_binary(BinaryAlgorithm("post-op", op.alg),
                             dims == shape ? AnyLayout(dims, op.input_dtype)
                                         : Plain(dims, op.input_dtype));
@@ -259,7 +259,7 @@ std::optional<Built> FinishBase(const dnnl::primitive_desc_base& desc,
     if (fused.kind(i) != dnnl::primitive::kind::binary) continue;
     const int arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1;
     built.post_op_inputs.push_back({arg, query(arg), query(arg)});
-    // Some primitives accept `any` here without settling it; they cannot be run that way.
+    // Some primitives accept `any` here without choosing a layout; then they cannot run.
     if (built.post_op_inputs.back().desc.get_format_kind() == dnnl::memory::format_kind::any) {
       return std::nullopt;
     }

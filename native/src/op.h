@@ -1,5 +1,6 @@
-// What an operator is: its name, operands and attributes as data, its shape rule, and how oneDNN
-// is asked for it. One file in ops/ defines one; kernels and graphs both run through these.
+// Definition of an operator: its name, operands and attributes as data, its shape rule, and how its
+// oneDNN primitive is created. One file in ops/ defines one operator; kernels and graphs both use
+// these definitions.
 #ifndef BYOC_LAB_OP_H_
 #define BYOC_LAB_OP_H_
 
@@ -15,17 +16,17 @@
 
 namespace byoc_lab {
 
-// What an operator is applied to. `where` opens every message.
+// The operands of an operator. `where` begins every message.
 struct OpCall {
   std::string where;
   std::vector<Operand> inputs;
   Attrs attrs;
-  DType result = DType::f32;  // what the elements of the result are
-  std::string result_name = "the result";  // as messages have it
-  Layouts layouts = Layouts::kBlocked;  // of convolutions, which have a choice
+  DType result = DType::f32;  // the element type of the result
+  std::string result_name = "the result";  // used in messages
+  Layouts layouts = Layouts::kBlocked;  // for convolutions, which have a choice
 };
 
-// An operation on the result, fused into the primitive where oneDNN can.
+// An operation on the result, fused into the primitive if oneDNN can.
 struct PostOp {
   enum class Kind { kEltwise, kBinary, kSum };
   Kind kind = Kind::kEltwise;
@@ -39,7 +40,7 @@ struct PostOp {
   std::string Name() const { return kind == Kind::kSum ? "sum" : alg; }
 };
 
-// What is computed here rather than by oneDNN.
+// A kernel of this library instead of one of oneDNN.
 class OwnKernel {
  public:
   virtual ~OwnKernel() = default;
@@ -47,43 +48,44 @@ class OwnKernel {
   virtual void Run(const std::vector<void*>& operands) const = 0;
 };
 
-// What rows of a product's sums are computed from. sums: where the first of them goes. memory: for
-// the thread that computes them.
+// The operands for rows of a product's sums. sums: where the first row is written. memory: of the
+// thread that computes them.
 struct RowsOperands {
   const void *left, *right;
   int32_t* sums;
   char* memory;
 };
 
-// A product with int32 sums, whose rows (of a convolution: pixels with their channels) can be
-// computed apart. Operands of `Run` are left, right, sums, then memory for each of its threads.
+// A product with int32 sums whose rows (for a convolution: pixels with their channels) can be
+// computed separately. The operands of `Run` are left, right, sums, then memory for each of its
+// threads.
 class RowsKernel : public OwnKernel {
  public:
   virtual std::string name() const = 0;
   virtual int64_t rows() const = 0;
   virtual int64_t threads() const = 0;       // of `Run`
   virtual int64_t memory_bytes() const = 0;  // for one thread
-  // Rows [first, first + count), in the thread that calls. For convolutions only.
+  // Rows [first, first + count), computed by the calling thread. For convolutions only.
   virtual void RunRows(const RowsOperands& operands, int64_t first, int64_t count) const = 0;
 };
 
-// Whether oneDNN's name of a kernel is that of plain C++ loops: right, and up to a hundred times slower
-// than its others.
+// Whether oneDNN's name of a kernel means plain C++ loops: correct, but up to a hundred times
+// slower than its other kernels.
 bool IsReference(const std::string& impl);
 
-// A primitive ready to run, with the layouts it wants its operands in.
+// A primitive ready to run, with the layouts that it requires for its operands.
 struct Built {
   struct Input {
     int arg;            // DNNL_ARG_*
     MemoryDesc desc;    // as the primitive sees it
-    MemoryDesc stored;  // as it lies in memory: `desc`, unless that is a transposed view
+    MemoryDesc stored;  // its layout in memory: `desc`, unless that is a transposed view
   };
   dnnl::primitive primitive;
   std::shared_ptr<const OwnKernel> own = nullptr;  // instead of a primitive
   std::string impl;           // oneDNN's name of the kernel
   std::vector<Input> inputs;  // in the operator's order
   std::vector<Input> post_op_inputs;  // in order of the binary post-ops
-  // Numbers that the primitive reads besides its operands, such as zero points: one for each
+  // Numbers that the primitive reads in addition to its operands, such as zero points: one for each
   // DNNL_ARG_*.
   std::vector<std::pair<int, int32_t>> numbers;
   MemoryDesc dst;
@@ -91,41 +93,42 @@ struct Built {
   bool is_reference() const { return IsReference(impl); }
 };
 
-// What the operands and the result of an operator may hold.
+// The element types that the operands and the result of an operator may have.
 enum class Holds {
   kReal,     // all float32 or all bfloat16
   kProduct,  // the same; or uint8 or int8 times int8, which is int32
-  kAny,      // anything, all of them the same
+  kAny,      // any type, the same for all
   kOwn,      // `infer` checks it
 };
 
 struct OpDef {
   std::string kind;
-  std::vector<std::string> inputs;     // names of operands; those after `required` may be left out
+  std::vector<std::string> inputs;     // names of operands; those after `required` are optional
   size_t required;
   std::vector<std::string> axes;       // letters of each operand's dimensions, for layout names
   std::string dst_axes;
   std::vector<AttrSpec> attrs;
   // Checks shapes against attributes and each other; returns the result's shape.
   Dims (*infer)(const OpCall& call);
-  // Describes and creates the primitive, given the layouts the operands have now. Nothing where
-  // oneDNN has no kernel for it with these post-ops. Absent for operators that compute nothing.
+  // Describes and creates the primitive for the present layouts of the operands. Null if oneDNN has
+  // no kernel for it with these post-ops. Absent for operators that compute nothing.
   std::optional<Built> (*make)(const OpCall& call, const std::vector<MemoryDesc>& have,
                                const Dims& dst, const dnnl::primitive_attr& attr);
-  // Whether oneDNN documents the sum post-op for it. Asking others is no test: pooling accepts a
-  // sum and then leaves it out. (Those get the binary add that it amounts to, unless it is scaled.)
+  // Whether oneDNN documents the sum post-op for it. Trying the others proves nothing: pooling
+  // accepts a sum and then ignores it. (They get the equivalent binary add, unless the sum is
+  // scaled.)
   bool fuses_sum = false;
-  // Whether it takes any number of operands, all named after the only one listed.
+  // Whether it takes any number of operands, all named after the only one in the list.
   bool variadic = false;
-  // Of operators that compute nothing: whether the result has the shape that the graph declares
-  // (else the one inferred).
+  // For operators that compute nothing: whether the result has the shape declared in the graph
+  // (else the inferred one).
   bool reshapes = true;
   Holds holds = Holds::kReal;
-  // Whether its primitive is right with a bias and post-ops. Those of others follow it, as primitives
-  // of their own.
+  // Whether its primitive is correct with a bias and post-ops. For other operators these run as
+  // separate primitives.
   bool fuses = true;
-  // Of operators that may leave the result where it lies: bytes of the operand, which is row-major,
-  // in front of it; nothing if the result is in several pieces.
+  // For operators that may leave the result in place: bytes of the row-major operand before the
+  // result; nothing if the result is in several pieces.
   std::optional<int64_t> (*part)(const OpCall& call) = nullptr;
 };
 
@@ -133,9 +136,9 @@ struct OpDef {
 bool DefineOp(OpDef def);
 const OpDef& FindOp(const std::string& where, const std::string& kind);
 
-// Names `inputs` after the operator's operands and reads the attributes; a wrong number of
-// operands is a ValueError, a mixture of dtypes it does not take a TypeError. The names that `inputs`
-// have, where not empty, tell which tensor each operand is.
+// Names `inputs` after the operator's operands and reads the attributes. A wrong number of operands
+// raises ValueError, a combination of dtypes that the operator does not take TypeError. Names that
+// are already in `inputs` state which tensor each operand is.
 OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
             DType result, const JsonObject& attrs, const std::string& result_name = "the result");
 
@@ -145,19 +148,19 @@ dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
 dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& alg);
 dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg);
 
-// Whether oneDNN has a function of one operand for float32 and nothing else.
+// Whether oneDNN has the one-operand function for float32 only.
 bool IsFloat32Only(const std::string& alg);
 
-// Refuses a function that is not known, and parameters for which it has no value.
+// Refuses an unknown function, and parameters for which it is undefined.
 void CheckEltwise(const std::string& where, const std::string& alg, double alpha, double beta);
 
-// Attributes of a primitive with the first `count` of `post_ops` fused, whose result is `dst`.
+// Attributes of a primitive with the first `count` of `post_ops` fused; its result is `dst`.
 dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count, const Dims& dst);
 
-// Whether a fused post-op has an operand that broadcasts to `dst` along some axes and not all.
+// Whether a fused post-op has an operand that broadcasts to `dst` along some axes, but not all.
 bool ReadsWhatBroadcasts(const dnnl::primitive_attr& attr, const Dims& dst);
 
-// Refuses a bias that is no vector of `channels` elements; axes of size 1 may surround it.
+// Refuses a bias that is not a vector of `channels` elements; axes of size 1 may surround it.
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
 
 // `attr` for data with the attribute `data_zero_point`, and the number for Built.numbers.
@@ -165,20 +168,20 @@ dnnl::primitive_attr WithZeroPoint(const OpCall& call, const dnnl::primitive_att
 std::optional<Built> WithZeroPoint(const OpCall& call, std::optional<Built> built);
 AttrSpec ZeroPointSpec();
 
-// Refuses `data_zero_point` where the data are no integers.
+// Refuses `data_zero_point` if the data are not integers.
 void CheckZeroPoint(const OpCall& call);
 
-// The attribute `axis` of call.inputs[0], negative ones counted from the end; ValueError when there
-// is no such axis.
+// The attribute `axis` of call.inputs[0], where negative values count from the end; raises
+// ValueError if there is no such axis.
 size_t Axis(const OpCall& call);
 
 // Refuses an attribute `epsilon` below 0.
 void CheckEpsilon(const OpCall& call);
 
-// The one engine of this library.
+// The only engine of this library.
 const dnnl::engine& Cpu();
 
-// Whether oneDNN's name of a kernel has `part` in it.
+// Whether oneDNN's name of a kernel contains `part`.
 bool IsKernel(const std::string& impl, const char* part);
 
 // Wraps a primitive descriptor that may be empty (made with allow_empty). `args` are the

@@ -16,7 +16,7 @@ namespace {
 struct PoolAxis {
   int64_t from = 1, to = 1, taps = 1, stride = 1, step = 1, before = 0;
 
-  // The first and one behind the last of the taps that are on data.
+  // The first tap on the data, and the one after the last.
   std::pair<int64_t, int64_t> OnData(int64_t at) const {
     const int64_t start = at * stride - before;
     const int64_t first = start >= 0 ? 0 : (-start + step - 1) / step;
@@ -26,21 +26,21 @@ struct PoolAxis {
 };
 
 struct Plane {
-  PoolAxis deep, high, wide;  // those that are not there have size 1
+  PoolAxis deep, high, wide;  // missing axes have size 1
   int64_t padded;         // elements of a row with its padding
-  // Of a mean: how many numbers each window has along each axis.
+  // For a mean: the number of elements that each window has along each axis.
   std::vector<float> deep_counts, high_counts, wide_counts;
 };
 
 template <bool kMax>
 inline __attribute__((always_inline)) float Joined(float all, float x) {
   if (!kMax) return all + x;
-  const float larger = x > all ? x : all;  // one instruction; `all` where one of them is nan
-  return x != x ? x : larger;              // a nan stays, as it does in a sum
+  const float larger = x > all ? x : all;  // one instruction; `all` if one of them is nan
+  return x != x ? x : larger;              // a nan stays, as in a sum
 }
 
-// Numbers at[0], at[step], ... of `count` lines joined: up to three lines at a time, since what is
-// joined is kept in memory between.
+// Joins the elements at[0], at[step], ... of `count` lines, up to three lines at a time, because
+// the joined line is kept in memory.
 template <bool kMax, typename At>
 inline __attribute__((always_inline)) void JoinBy(const float* const* lines, int64_t count,
                                                   int64_t numbers, float* all, At at) {
@@ -82,12 +82,12 @@ inline __attribute__((always_inline)) void Join(const std::vector<const float*>&
   }
 }
 
-// `row` holds the lines of a window joined, between paddings.
+// `row` contains the joined lines of a window, between paddings.
 template <bool kMax>
 inline __attribute__((always_inline)) void Pool(const Plane& plane, const float* data, float* row,
                                                 float* result) {
   const PoolAxis &deep = plane.deep, &high = plane.high, &wide = plane.wide;
-  const float none = kMax ? std::numeric_limits<float>::lowest() : 0;  // as Relay pads
+  const float none = kMax ? std::numeric_limits<float>::lowest() : 0;  // Relay's padding value
   std::fill_n(row, plane.padded, none);
   std::vector<const float*> lines, taps;
   for (int64_t x = 0; x < wide.taps; ++x) taps.push_back(row + x * wide.step);
@@ -164,7 +164,7 @@ class PlanePool : public OwnKernel {
   }
 
  private:
-  // `memory`: for a row, a plane, and a plane of the result.
+  // `memory` contains a row, a plane, and a plane of the result.
   void RunNarrow(const std::vector<void*>& operands, int64_t at, float* memory) const {
     float *data = memory + plane_.padded, *result = data + from_;
     Widen(static_cast<const uint16_t*>(operands[0]) + at * from_, from_, data);

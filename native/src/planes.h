@@ -1,4 +1,4 @@
-// Pooling of row-major data, one plane after another: rows of a window together, then along the row.
+// Pooling of row-major data, plane by plane: first over the rows of a window, then along the row.
 #ifndef BYOC_LAB_PLANES_H_
 #define BYOC_LAB_PLANES_H_
 
@@ -8,7 +8,7 @@
 
 namespace byoc_lab {
 
-enum class Pooling { kMax, kMeanOfAll, kMeanOfData };  // padded zeros counted, and not
+enum class Pooling { kMax, kMeanOfAll, kMeanOfData };  // with and without counting padded zeros
 
 // A kernel for row-major data (N, C, [D, [H,]] W) of float32 or bfloat16 and a row-major result of
 // shape `dst`.

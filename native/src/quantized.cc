@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-// GCC takes the undefined vectors in these intrinsics for mistakes, where they are inlined.
+// GCC reports the undefined vectors in these intrinsics as mistakes if they are inlined.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include <algorithm>
@@ -17,23 +17,24 @@ namespace byoc_lab {
 namespace {
 
 constexpr int kFractionBits = 31;
-constexpr int64_t kFloatWhole = int64_t{1} << 24;  // float32 has all whole numbers up to here
-// What is added before the fraction is cut off; a half would also lift the number below a half.
+constexpr int64_t kFloatWhole = int64_t{1} << 24;  // float32 represents all integers up to here
+// Added before the fraction is truncated; one half would also round up the number just below a
+// half.
 constexpr float kBelowHalf = 0x1.fffffep-2f;
 constexpr int64_t kNear = int64_t{1} << 29;
-constexpr int64_t kSmall = 300;   // so far from the zero point are all numbers of 8 bits
-constexpr int32_t kLift = 512;     // more than that
+constexpr int64_t kSmall = 300;   // the largest distance of 8-bit numbers from the zero point
+constexpr int32_t kLift = 512;     // larger than that
 constexpr int32_t kUnitBits = 13, kUnit = 1 << kUnitBits;  // 2**24 > (kSmall + kLift) * kUnit
-constexpr float kLifted = kLift * kUnit + kUnit / 2 + 1;  // what is in doubt becomes 0 and 1
+constexpr float kLifted = kLift * kUnit + kUnit / 2 + 1;  // uncertain results become 0 and 1
 constexpr int64_t kBlock = 128;
 
-// Exact for any scales: a product of 64 bits, for which vector units have no quick instruction.
+// Exact for any scales: a 64-bit product, for which vector units have no fast instruction.
 inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, int64_t half,
                         int64_t down, Rounding how, int64_t zero, int64_t low, int64_t high) {
   const auto biased = static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(bias));
   const auto wide = static_cast<int64_t>(static_cast<uint64_t>(biased - from) *
                                          static_cast<uint64_t>(factor));
-  // Negative numbers get one less than a half when halves go away from zero.
+  // Negative numbers get slightly less than a half if halves round away from zero.
   const int64_t less = how == Rounding::kAway ? wide >> 63 : 0;
   const auto total = static_cast<int64_t>(static_cast<uint64_t>(wide) +
                                           static_cast<uint64_t>(half + less));
@@ -43,14 +44,14 @@ inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, i
   return static_cast<int32_t>(std::min(std::max(whole + zero, low), high));
 }
 
-// Small results are computed in float32, in units of 1 / kUnit, and kept where that cannot have
-// rounded another way. Three roundings of at most kSmall and one of kSmall + kLift make an error
-// below 0.7 units, so that only the units on both sides of a half are in doubt. One element in some
-// thousands is, and goes the exact way.
+// Small results are computed in float32, in units of 1 / kUnit, and kept if rounding cannot have
+// changed them. Three roundings of at most kSmall and one of kSmall + kLift give an error below 0.7
+// units, so only the units on both sides of a half are uncertain. One element in some thousands is
+// uncertain, and is computed exactly.
 struct Quick {
-  bool small;         // else it does not apply
-  float least, most;  // what is cut there rounds to the limit itself, and is in no doubt
-  int32_t after;      // added to the whole units
+  bool small;         // otherwise it does not apply
+  float least, most;  // results clamped there are the limits themselves, and are certain
+  int32_t after;      // added to the integer part
 
   Quick(const Rescaling& how, int64_t zero, int64_t low, int64_t high)
       : small(how.quick && zero - low <= kSmall && high - zero <= kSmall),
@@ -59,8 +60,8 @@ struct Quick {
         after(static_cast<int32_t>(zero - kLift)) {}
 };
 
-// The first `count` of a row. `kEach`: each element has its own entry of `how`, else all the first.
-// One element in doubt takes its block the exact way.
+// The first `count` of a row. `kEach`: each element has a separate entry of `how`, else all use the
+// first. One uncertain element makes its whole block be computed exactly.
 template <bool kEach>
 inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t count,
                                                    const Rescaling& how, int64_t channel,
@@ -77,13 +78,13 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, count);
     if (quick.small) {
-      int32_t closest = kUnit;  // to a half: 0 is in doubt
+      int32_t closest = kUnit;  // distance to a half: 0 is uncertain
 #pragma omp simd reduction(min : closest)
       for (int64_t i = begin; i < end; ++i) {
         const int64_t k = kEach ? i : 0;
         const auto moved =
             static_cast<int32_t>(static_cast<uint32_t>(x[i]) + static_cast<uint32_t>(offset[k]));
-        // Lifted above zero, where a conversion rounds down.
+        // Shifted above zero, where a conversion rounds down.
         const float real = static_cast<float>(moved) * scale[k] + kLifted;
         const auto units = static_cast<int32_t>(std::min(std::max(real, least), most));
         closest = std::min(closest, units & (kUnit - 2));
@@ -102,16 +103,16 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
 
 #define FOR_AVX512 __attribute__((target("avx512f,avx512bw")))
 
-// The quick way for vectors of AVX-512, 16 elements at a time. Conversions round down here, so that
-// nothing is lifted. What an int32 could not hold is cut before.
+// The fast path for AVX-512 vectors, 16 elements at a time. Conversions round down here, so nothing
+// has to be shifted. Values that int32 cannot represent are clamped before.
 struct QuickVectors {
   const int32_t *x, *offset;
   const float* scale;
   bool each;
   __m512 add, least, most;
-  __m512i doubt;  // bits of the units, all 0 of a result in doubt
+  __m512i doubt;  // bits of the units, all 0 for an uncertain result
 
-  // The results, not cut to their range, and a bit for each that is in doubt.
+  // The results, not clamped to their range, and a bit for each uncertain one.
   FOR_AVX512 inline __attribute__((always_inline)) __m512i At(int64_t at,
                                                               __mmask16* doubtful) const {
     const __m512i offsets =
@@ -126,7 +127,7 @@ struct QuickVectors {
   }
 };
 
-// The elements of four vectors, cut to [low, high].
+// The elements of four vectors, clamped to [low, high].
 template <bool kSigned>
 FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d, __m512i low,
                                    __m512i high) {
@@ -139,8 +140,8 @@ FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d, _
   return _mm512_permutexvar_epi32(in_turn, bytes);
 }
 
-// As many of a row as fill vectors of AVX-512, to elements of 8 bits; tells how many. Every element
-// in doubt goes the exact way by itself, and narrowing needs no pass of its own.
+// Converts as many elements of a row as fill AVX-512 vectors to 8 bits; returns their number. Each
+// uncertain element is computed exactly, and narrowing needs no separate pass.
 template <bool kEach, typename T>
 FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescaling& how,
                                   int64_t channel, int64_t zero, int64_t low, int64_t high,
@@ -177,8 +178,8 @@ FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescali
     uint64_t all = _mm512_kunpackd(_mm512_kunpackw(doubtful[3], doubtful[2]),
                                    _mm512_kunpackw(doubtful[1], doubtful[0]));
     for (; __builtin_expect(all != 0, 0); all &= all - 1) {
-      // Where the quick way applies, bias and zero are one offset, and half is what `down` says: the
-      // fewer tables, the fewer lines of them that are not in the cache.
+      // If the fast path applies, bias and zero are merged into one offset, and half follows from
+      // `down`: fewer tables mean fewer cache misses.
       const int64_t at = i + __builtin_ctzll(all), k = channel + (kEach ? at : 0);
       const int64_t down = how.down[k];
       out[at] = static_cast<T>(Rescaled(x[at], how.offset[k], 0, how.factor[k],
@@ -225,9 +226,9 @@ void Rescaling::Add(float from_scale, int32_t from_zero, float to_scale, int32_t
     multiplier >>= 1;
     ++shift;
   }
-  // Shifts beyond the width of a word leave nothing, or the sign.
+  // Shifts beyond the width of a word leave 0, or the sign.
   const int up = std::max(shift, 0), right = kFractionBits - std::min(shift, 0);
-  // Numbers of 8 bits and an offset of 31 do not wrap around.
+  // 8-bit numbers and a 31-bit offset do not wrap around.
   const bool near = std::abs(static_cast<int64_t>(add)) < kNear &&
                     std::abs(static_cast<int64_t>(from_zero)) < kNear;
   quick &= up == 0 && right < 63 && (from_zero == 0 || (narrow && near));
@@ -278,7 +279,7 @@ VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_
 
 namespace {
 
-// A number to the nearest whole one, or without its fraction.
+// A number rounded to the nearest integer, or truncated.
 template <Rounding kRounding>
 inline __attribute__((always_inline)) float Whole(float ratio) {
   if (kRounding == Rounding::kEven) return std::rint(ratio);
@@ -291,7 +292,7 @@ template <Rounding kRounding>
 inline __attribute__((always_inline)) void Quantize(const float* x, int64_t count, float scale,
                                                     int64_t zero, int64_t low, int64_t high,
                                                     int32_t* out) {
-  // Limits that float32 holds exactly: cut there, and nothing has more than 32 bits.
+  // The limits are exact in float32: after clamping, nothing needs more than 32 bits.
   if (std::abs(low - zero) <= kFloatWhole && std::abs(high - zero) <= kFloatWhole) {
     const auto least = static_cast<float>(low - zero), most = static_cast<float>(high - zero);
     const auto after = static_cast<int32_t>(zero);
@@ -307,7 +308,7 @@ inline __attribute__((always_inline)) void Quantize(const float* x, int64_t coun
   }
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
-    // What no integer type of the result holds is cut before it is converted.
+    // Values that no integer type of the result can represent are clamped before the conversion.
     const float ratio = std::min(std::max(x[i] / scale, -9e18f), 9e18f);
     const int64_t total = static_cast<int64_t>(Whole<kRounding>(ratio)) + zero;
     out[i] = static_cast<int32_t>(std::min(std::max(total, low), high));

@@ -12,13 +12,13 @@
 
 namespace byoc_lab {
 
-// Of halves: up, away from zero, or to the even neighbour. kCut: no rounding, the fraction goes.
+// Rounding of halves: up, away from zero, or to the even neighbour. kCut: truncation.
 enum class Rounding { kUp, kAway, kEven, kCut };
 
-// How elements of one scale become those of another: one entry for each channel.
+// Parameters to convert elements from one scale to another: one entry per channel.
 struct Rescaling {
   std::vector<int32_t> bias;    // added first, wrapping around as int32 does
-  std::vector<int64_t> zero;    // taken off
+  std::vector<int64_t> zero;    // subtracted
   std::vector<int64_t> factor;  // multiplied by, modulo 2**64
   std::vector<int64_t> half;    // added, then shifted right by `down`
   std::vector<int64_t> down;
@@ -33,25 +33,25 @@ struct Rescaling {
 
   // One entry more.
   void Add(float from_scale, int32_t from_zero, float to_scale, int32_t add);
-  // All entries, `times` times one after the other.
+  // Repeats all entries `times` times.
   void Repeat(int64_t times);
 };
 
-// out[i] = x[i] rescaled, plus `zero`, cut to [low, high]. The entry at `channel` is that of x[0]
-// and, where `each`, the next one that of x[1] and so on, else everybody's.
+// out[i] = x[i] rescaled, plus `zero`, clamped to [low, high]. x[0] uses the entry at `channel`; if
+// `each`, x[1] uses the next one and so on, else all use the first.
 void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, int32_t* out);
-// The same where [low, high] is within the range of the result.
+// The same if [low, high] is within the range of the result type.
 void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, uint8_t* out);
 void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, int8_t* out);
 
-// out[i] = a[i] + b[i] - zero, cut to [low, high].
+// out[i] = a[i] + b[i] - zero, clamped to [low, high].
 void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int64_t low,
             int64_t high, int32_t* out);
 
-// out[i] = x[i] / scale, rounded (not kUp), + zero, cut to [low, high].
+// out[i] = x[i] / scale, rounded (not kUp), + zero, clamped to [low, high].
 void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, Rounding rounding,
                  int64_t low, int64_t high, int32_t* out);
 

@@ -1,4 +1,4 @@
-// The layouts that oneDNN would choose for a convolution, for passes that lay a module out so.
+// The layouts that oneDNN would choose for a convolution, for passes that convert a module to them.
 #include "layout.h"
 #include "op.h"
 
@@ -23,10 +23,10 @@ std::string Chosen(const Primitive& chosen) {
          LayoutName(chosen.dst_desc(), "");
 }
 
-// Layouts of data, weight and result in oneDNN's letters: "aBcd8b,ABcd8b8a,aBcd8b", an upper case
-// letter for an axis in blocks. `weight` is (O, I / groups, ...), with groups as an axis in front
-// when there are any; `gaps` are what lies between taps, 0 without dilation. TypeError for other
-// types, ValueError for what is no convolution.
+// Layouts of data, weight and result in oneDNN's letters: "aBcd8b,ABcd8b8a,aBcd8b", with an
+// upper-case letter for an axis in blocks. `weight` is (O, I / groups, ...), with groups as a
+// leading axis if there are any; `gaps` are the elements between taps, 0 without dilation. Raises
+// TypeError for other types, ValueError for arguments that are not a convolution.
 ffi::String OptimalLayouts(bool transposed, const ffi::Array<int64_t>& data,
                            const ffi::Array<int64_t>& weight, const ffi::Array<int64_t>& result,
                            const ffi::Array<int64_t>& strides, const ffi::Array<int64_t>& gaps,

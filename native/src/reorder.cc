@@ -13,7 +13,7 @@ namespace {
 struct Layout {
   std::string text;
   std::string letters;             // of each dimension in memory: capital, or small for a block
-  std::map<char, int64_t> blocks;  // capital -> size of its block; 1 when it has none
+  std::map<char, int64_t> blocks;  // capital -> size of its block; 1 if it has none
 };
 
 // `where` names the argument.
@@ -46,7 +46,7 @@ Layout ReadLayout(const std::string& where, const std::string& text) {
   return layout;
 }
 
-// Both layouts, and the size of each axis they are layouts of.
+// Both layouts, and the size of each of their axes.
 struct Move {
   Layout src, dst;
   std::map<char, int64_t> sizes;
@@ -92,10 +92,10 @@ Dims ShapeIn(const Layout& layout, const std::map<char, int64_t>& sizes) {
   return dims;
 }
 
-// How `layout` lies in memory, every axis cut where either of the two layouts cuts it.
+// The memory order of `layout`, with every axis split if either of the two layouts splits it.
 MemoryDesc Described(const Move& move, const Layout& layout, DType dtype) {
   const Dims shape = ShapeIn(layout, move.sizes);
-  std::map<char, int64_t> step;  // of each letter in memory
+  std::map<char, int64_t> step;  // stride of each letter in memory
   int64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) step[layout.letters[i]] = stride;
   Dims dims, strides;

@@ -23,7 +23,7 @@ const int watching = pthread_atfork(nullptr, nullptr, [] { lost_threads = ran_wi
 int64_t GetNumThreads() { return omp_get_max_threads(); }
 
 int64_t ThreadsFor(int64_t elements, int64_t pieces) {
-  constexpr int64_t kWorthThread = 1 << 15;  // below, starting a thread costs more
+  constexpr int64_t kWorthThread = 1 << 15;  // below this, starting a thread costs more
   return std::max<int64_t>(1, std::min({GetNumThreads(), elements / kWorthThread, pieces}));
 }
 
@@ -54,8 +54,8 @@ void RestoreThreads(int64_t threads, bool were_stated) {
   stated = were_stated;
 }
 
-// Concerns the calling thread alone, and what is created afterwards: OpenMP keeps the number for
-// each thread, and a primitive keeps the one it was created with.
+// Applies only to the calling thread, and to primitives created afterwards: OpenMP keeps the number
+// for each thread, and a primitive keeps the number it was created with.
 void SetNumThreads(int64_t threads) {
   constexpr int64_t kMost = 1024;
   if (threads < 1 || threads > kMost) {

@@ -9,14 +9,14 @@ namespace byoc_lab {
 
 int64_t GetNumThreads();
 
-// How many of them are worth starting for a loop of this library over `elements`, which falls into
+// The number of threads worth starting for a loop of this library over `elements`, divided into
 // `pieces`.
 int64_t ThreadsFor(int64_t elements, int64_t pieces);
 
-// Whether set_num_threads gave the number in this thread, so that regions get exactly so many.
+// Whether set_num_threads set the number in this thread, so that regions use exactly this number.
 bool ThreadsStated();
 
-// While it lives, primitives created in this thread get `threads`.
+// While it is alive, primitives created in this thread get `threads`.
 class WithThreads {
  public:
   explicit WithThreads(int64_t threads);
@@ -28,11 +28,11 @@ class WithThreads {
   int64_t before_;
 };
 
-// OpenMP's threads do not survive a fork: whoever then asks for them waits forever. So a process
-// that was forked after a run with several threads gets a RuntimeError when it asks for several.
+// OpenMP's threads do not survive a fork: code that then requests them waits forever. So a process
+// that was forked after a run with several threads gets a RuntimeError when it requests several.
 void CheckNotForked(const std::string& where, int64_t threads);
 
-// To be called before a run with `threads`.
+// Call it before a run with `threads`.
 void NoteRun(int64_t threads);
 
 }  // namespace byoc_lab

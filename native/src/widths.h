@@ -1,4 +1,4 @@
-// Elements of bfloat16 as float32, and back.
+// Conversion of bfloat16 elements to float32, and back.
 #ifndef BYOC_LAB_WIDTHS_H_
 #define BYOC_LAB_WIDTHS_H_
 
@@ -12,7 +12,7 @@ namespace byoc_lab {
 
 #define BYOC_LAB_INLINED inline __attribute__((always_inline))
 
-// An element as float32, and float32 as an element: to the nearest, halves to the even neighbour.
+// An element as float32, and float32 as an element: rounded to nearest, halves to even.
 BYOC_LAB_INLINED float Real(float element) { return element; }
 BYOC_LAB_INLINED float Real(uint16_t element) {
   const uint32_t bits = static_cast<uint32_t>(element) << 16;
@@ -25,7 +25,7 @@ BYOC_LAB_INLINED void Put(float real, uint16_t* element) {
   uint32_t bits;
   std::memcpy(&bits, &real, sizeof(bits));
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  const uint32_t nan = bits >> 16 | 0x40;  // whose payload may lie in the bits that go
+  const uint32_t nan = bits >> 16 | 0x40;  // its payload may be in the truncated bits
   *element = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
@@ -35,8 +35,9 @@ BYOC_LAB_INLINED void Put(float real, uint16_t* element) {
 void Widen(const uint16_t* from, int64_t count, float* to);
 void Narrow(const float* from, int64_t count, uint16_t* to);
 
-// Whether memory in one layout has to be converted to have the other: the types differ, and oneDNN's
-// reorders between them are plain loops, a hundred times slower, as they are without AVX512-BF16.
+// Whether memory in one layout must be converted by this library to the other: the types differ,
+// and oneDNN's reorders between them are plain loops, a hundred times slower, as they are without
+// AVX512-BF16.
 bool NeedsConversion(const MemoryDesc& from, const MemoryDesc& to);
 
 // A kernel that converts `count` elements, of bfloat16 to float32 or the reverse.

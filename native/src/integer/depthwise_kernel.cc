@@ -50,7 +50,8 @@ class DepthwiseKernel : public RowsKernel {
     const int64_t step = w_.strides[2] * w_.channels;
     for (int64_t row = first, run = 0; row < first + count; row += run) {
       const Sliding::Pixel pixel = w_.PixelOf(row);
-      // Neighbours whose taps lie all within the line; those in a line outside the data are padding.
+      // Neighbouring pixels whose taps are all within the line; taps in a line outside the data are
+      // padding.
       run = std::clamp<int64_t>(w_.InnerInLine(pixel), 1, first + count - row);
       FindTaps(pixel, data, padding, taps);
       tiles_.depthwise(reinterpret_cast<const void* const*>(taps), taps_, is_signed_, zero_, pairs,
@@ -64,8 +65,8 @@ class DepthwiseKernel : public RowsKernel {
   }
 
  private:
-  // In a thread's memory: the packed weights, then a line of padding, which is 0 once `zero_` is
-  // taken off, then pointers to the taps.
+  // A thread's memory: the packed weights, then a line of padding, whose value is 0 after `zero_`
+  // is subtracted, then pointers to the taps.
   int64_t PaddingAt() const {
     return vectorized_ * RoundUp(taps_, 2) * static_cast<int64_t>(sizeof(int16_t));
   }
@@ -98,7 +99,7 @@ class DepthwiseKernel : public RowsKernel {
   int16_t zero_;
   const Tiles& tiles_;
   int threads_;
-  int64_t taps_, vectorized_;  // vectorized_: channels that fill vectors
+  int64_t taps_, vectorized_;  // vectorized_: channels in full vectors
 };
 
 }  // namespace

@@ -7,9 +7,9 @@
 namespace byoc_lab {
 namespace {
 
-// Blocks as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a
-// panel of the right operand and the rows of a tile stay in the first cache, a block of the left
-// operand in the second.
+// Blocking as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008):
+// a panel of the right operand and the rows of a tile stay in the first-level cache, a block of the
+// left operand in the second-level cache.
 constexpr int64_t kPanelElements = 8 << 10, kBlockElements = 72 << 10;
 
 class ProductKernel : public RowsKernel {
@@ -20,13 +20,13 @@ class ProductKernel : public RowsKernel {
     panels_ = Ceil(p_.columns, width_);
     depth_ = std::min(kPanelElements / width_, p_.depth);
     stride_ = RoundUp(depth_, 2);
-    // Of equal size, as far as tiles allow: each block packs all panels, and a block of a few rows
-    // would cost almost as much as a whole one.
+    // Blocks of nearly equal size: each block packs all panels, so a block of a few rows would cost
+    // almost as much as a full one.
     const int64_t most = threads * (kBlockElements / std::max<int64_t>(1, stride_));
     blocks_ = std::max<int64_t>(1, std::min(p_.rows, threads * Ceil(p_.rows, most)));
     block_rows_ = RoundUp(Ceil(p_.rows, blocks_), tiles.rows);
     blocks_ = Ceil(p_.rows, block_rows_);
-    // Few rows: threads share the columns, too.
+    // Few rows: the columns are also distributed over threads.
     const int64_t tasks = p_.batches * blocks_;
     splits_ = threads == 1 || tasks >= 2 * threads ? 1
                                                    : std::min(panels_, Ceil(2 * threads, tasks));
@@ -68,7 +68,7 @@ class ProductKernel : public RowsKernel {
   }
 
  private:
-  // `count` rows from `first` on, times the panels [begin, end).
+  // `count` rows from `first` on, multiplied by the panels [begin, end).
   void RunBlock(const RowsOperands& operands, int64_t batch, int64_t first, int64_t count,
                 int64_t begin, int64_t end) const {
     const auto* right = static_cast<const int8_t*>(operands.right) + p_.right_at[batch];
@@ -134,8 +134,9 @@ class ProductKernel : public RowsKernel {
     }
   }
 
-  // Elements [from, from + depth) of `count` rows of the left operand, `stride_` apart. What a whole
-  // vector writes behind a row is written again: the next row follows, and the last one the panel.
+  // Elements [from, from + depth) of `count` rows of the left operand, `stride_` apart. A full
+  // vector may write beyond the end of a row; the next row, or for the last one the panel,
+  // overwrites these elements.
   void WidenRows(const void* left, int64_t batch, int64_t first, int64_t count, int64_t from,
                  int64_t depth, int16_t* rows) const {
     const char* data = static_cast<const char*>(left) + p_.left_at[batch];
@@ -147,7 +148,7 @@ class ProductKernel : public RowsKernel {
     };
     if (p_.window) return WidenPixels(data, first, count, from, depth, widen, rows);
     data += first * p_.left_row + from * p_.left_step;
-    const bool together = p_.left_row == stride_ && depth == stride_;  // rows are one stretch
+    const bool together = p_.left_row == stride_ && depth == stride_;  // rows are contiguous
     const Stretch whole = {0, together ? count * depth : depth}, one = {0, 1};
     if (p_.left_step == 1) return widen(data, &whole, 1, together ? 1 : count, p_.left_row, rows);
     for (int64_t r = 0; r < count; ++r, data += p_.left_row, rows += stride_) {
@@ -157,8 +158,8 @@ class ProductKernel : public RowsKernel {
     }
   }
 
-  // The same for pixels of a convolution: those side by side in a line that have no padding among
-  // their taps are widened together.
+  // The same for pixels of a convolution: neighbouring pixels in a line without padding among their
+  // taps are widened together.
   template <typename Widen>
   void WidenPixels(const char* data, int64_t first, int64_t count, int64_t from, int64_t depth,
                    const Widen& widen, int16_t* rows) const {
@@ -177,7 +178,7 @@ class ProductKernel : public RowsKernel {
     }
   }
 
-  // Elements [from, to) of the row of a pixel that has padding among its taps.
+  // Elements [from, to) of the row for a pixel with padding among its taps.
   template <typename Widen>
   void WidenEdge(const Sliding::Pixel& pixel, const char* data, int64_t from, int64_t to,
                  const Widen& widen, int16_t* out) const {
@@ -185,7 +186,8 @@ class ProductKernel : public RowsKernel {
         pixel, [&](int64_t offset, int64_t first, int64_t length, int64_t begin, int64_t end) {
           const int64_t low = std::max(first, from), high = std::min(first + length, to);
           if (low >= high) return;
-          // Inside the data; before and after it is padding, which is 0 once `zero` is taken off.
+          // Inside the data. Before and after it is padding, whose value is 0 after `zero` is
+          // subtracted.
           const int64_t inner = std::clamp(first + begin, low, high);
           const int64_t outer = std::clamp(first + end, inner, high);
           std::fill(out + (low - from), out + (inner - from), int16_t{0});
@@ -209,12 +211,11 @@ class ProductKernel : public RowsKernel {
   }
 
   Product p_;
-  // For each `depth_` elements of a row that belongs to an inner pixel: where they would be if it
-  // were the first pixel.
+  // For each `depth_` elements of an inner pixel's row: their offset for the first pixel.
   std::vector<std::vector<Stretch>> stretches_;
   const Tiles& tiles_;
   int threads_;
-  int64_t depth_, stride_, width_;  // of the blocks of a row; between rows; columns of a panel
+  int64_t depth_, stride_, width_;  // depth of blocks; between rows; columns of a panel
   int64_t block_rows_, blocks_, panels_, splits_;
 };
 

@@ -1,5 +1,5 @@
-// The kernels that products of integers run as: a blocked matrix product, and for depthwise
-// convolutions, which are none, one of their own.
+// The kernels for products of integers: a blocked matrix product, and a separate kernel for
+// depthwise convolutions, which are not matrix products.
 #ifndef BYOC_LAB_PRODUCT_KERNEL_H_
 #define BYOC_LAB_PRODUCT_KERNEL_H_
 
@@ -22,16 +22,16 @@ struct Product {
   std::vector<int64_t> left_at, right_at, sums_at;  // offsets of each batch, in elements
   int64_t sums_stride;                              // between rows
   int64_t left_row = 0, left_step = 0;              // strides of the left operand
-  std::optional<Sliding> window = std::nullopt;     // in place of these strides
-  // Strides of the right operand, between its rows, neighbours and panels of columns. Where
-  // neighbours are adjacent, the last panel is padded to its full width.
+  std::optional<Sliding> window = std::nullopt;     // replaces these strides
+  // Strides of the right operand: between its rows, neighbours and panels of columns. If neighbours
+  // are adjacent, the last panel is padded to its full width.
   int64_t right_row = 0, right_step = 0, right_panel = 0;
-  // Groups of a convolution in one batch, side by side in a panel: their weights (O, I, taps) fill the
-  // panel's diagonal, and the rest is 0. For groups that are much narrower than a panel.
+  // Several groups of a convolution in one batch, side by side in a panel: their weights (O, I,
+  // taps) fill the panel's diagonal, and the rest is 0. For groups much narrower than a panel.
   int64_t merged = 1, merged_inputs = 0, merged_outputs = 0;
   int64_t left_size;  // elements of the left operand
   bool is_signed;
-  int16_t zero;  // is taken off the left operand
+  int16_t zero;  // subtracted from the left operand
 };
 
 // The kernels for the best instruction set that oneDNN may use.

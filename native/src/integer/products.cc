@@ -23,7 +23,7 @@ Built Finished(std::shared_ptr<const RowsKernel> kernel, std::vector<Built::Inpu
   return built;
 }
 
-// `values` of the spatial axes behind as many of `missing` as make three.
+// `values` of the spatial axes, preceded by `missing` up to three values.
 std::vector<int64_t> Three(const Dims& values, int64_t missing) {
   std::vector<int64_t> three(3 - values.size(), missing);
   three.insert(three.end(), values.begin(), values.end());
@@ -32,14 +32,15 @@ std::vector<int64_t> Three(const Dims& values, int64_t missing) {
 
 Dims Spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
-// How many groups with so many columns are computed as one: as many as fit a panel and divide them.
+// The number of groups with this number of columns that are computed as one: the largest divisor of
+// the number of groups that fits a panel.
 int64_t Merged(int64_t groups, int64_t columns) {
   int64_t merged = std::max<int64_t>(1, std::min(groups, kPanel / columns));
   while (groups % merged != 0) --merged;
   return merged;
 }
 
-// Whether a row is a pixel of the data, and the rows are its pixels in turn.
+// Whether each row is a pixel of the data, in the order of the pixels.
 bool IsProductOfPixels(const Sliding& window) {
   return window.size == window.result && IsAll(window.taps, 1) && IsAll(window.strides, 1) &&
          IsAll(window.before, 0);
@@ -52,7 +53,7 @@ std::pair<int64_t, int64_t> Strides(const OpCall& call, size_t operand, const ch
   return call.attrs.Flag(transposed) ? std::pair{int64_t{1}, width} : std::pair{width, int64_t{1}};
 }
 
-// For each batch of the result, where it begins in an operand that broadcasts, in elements.
+// For each batch of the result, its offset in an operand that broadcasts, in elements.
 std::vector<int64_t> BatchesAt(const Dims& operand, const Dims& dst) {
   const Dims padded = PadRank(operand, dst.size());
   const size_t axes = dst.size() - 2;
@@ -92,13 +93,13 @@ Built MakeIntegerConv(const OpCall& call, const Dims& dst) {
                   Three(dilation, 1),
                   Three(window.before, 0)};
   const size_t kind = data.dims.size() - 3;
-  const Dims weight_dims = ConvWeights(call).get_dims();  // groups are an axis of their own
+  const Dims weight_dims = ConvWeights(call).get_dims();  // groups are a separate axis
   const auto weights = [&](Tag tag) { return MemoryDesc(weight_dims, weight.dtype, tag); };
   const MemoryDesc src = ChannelsLast(data.dims, data.dtype), out = ChannelsLast(dst, call.result);
   const auto finished = [&](std::shared_ptr<const RowsKernel> made, const MemoryDesc& desc) {
     return Finished(std::move(made), {{DNNL_ARG_SRC, src, src}, {DNNL_ARG_WEIGHTS, desc, desc}}, out);
   };
-  // Padding is a pixel that holds the zero point, where the data can hold it.
+  // Padding is a pixel with the value of the zero point, if the data type can represent it.
   const bool has_zero = IsSigned(call) ? zero <= 127 : zero >= 0;
   if (groups > 1 && groups == channels && groups == dst[1] && has_zero) {
     return finished(MakeDepthwise(sliding, data.dims[0], IsSigned(call), zero),

@@ -1,5 +1,5 @@
-// Convolutions, dense layers and matrix products of 8-bit integers with int32 sums, for processors on
-// which those of oneDNN are not exact (onednn_faults::ProductsAreExact).
+// Convolutions, dense layers and matrix products of 8-bit integers with int32 sums, for processors
+// on which oneDNN's are not exact (onednn_faults::ProductsAreExact).
 #ifndef BYOC_LAB_PRODUCTS_H_
 #define BYOC_LAB_PRODUCTS_H_
 

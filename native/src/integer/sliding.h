@@ -8,26 +8,27 @@
 
 namespace byoc_lab {
 
-// Always three spatial axes; those that are absent have size 1.
+// Always three spatial axes; missing ones have size 1.
 struct Sliding {
   int64_t channels, group_channels;
   std::vector<int64_t> size, result, taps, strides, steps, before;  // steps: the dilation
 
-  // A pixel of the result: its image, and its place along the three spatial axes.
+  // A pixel of the result: its image, and its position along the three spatial axes.
   struct Pixel {
     int64_t image, z, y, x;
   };
   Pixel PixelOf(int64_t row) const;
-  // How many pixels from this one to the end of its line have all their taps inside the data's lines.
+  // The number of pixels from this one to the end of its line whose taps are all inside the data's
+  // lines.
   int64_t InnerInLine(const Pixel& pixel) const;
-  // Whether the lines that the taps of a pixel lie in are inside the data.
+  // Whether the lines of a pixel's taps are inside the data.
   bool HasInnerLines(const Pixel& pixel) const;
-  // How far the taps of a pixel lie behind those of the first pixel, in elements.
+  // The offset of a pixel's taps relative to those of the first pixel, in elements.
   int64_t OffsetOf(const Pixel& pixel) const;
 
   // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to a pixel
-  // of the result: elements [first, first + length) of the row are those at `offset` of the data,
-  // of which only [begin, end) lie inside it; the others are padding.
+  // of the result: elements [first, first + length) of the row are at `offset` of the data. Only
+  // [begin, end) of them is inside the data; the others are padding.
   template <typename Each>
   void ForEachPart(const Pixel& pixel, const Each& each) const;
 };
@@ -39,7 +40,7 @@ void Sliding::ForEachPart(const Pixel& pixel, const Each& each) const {
   const int64_t x = pixel.x * strides[2] - before[2];
   const int64_t y = pixel.y * strides[1] - before[1];
   const int64_t z = pixel.z * strides[0] - before[0];
-  // Taps side by side are one part where nothing lies between them.
+  // Neighbouring taps are one part if they are contiguous.
   const bool together = group_channels == channels && steps[2] == 1;
   const int64_t parts = together ? 1 : taps[2], wide = together ? taps[2] : 1;
   const int64_t length = wide * group_channels;

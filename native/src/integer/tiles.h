@@ -12,9 +12,9 @@
 
 namespace byoc_lab {
 
-constexpr int64_t kPanel = 16;  // columns that lie together in the right operand's memory
+constexpr int64_t kPanel = 16;  // adjacent columns in the right operand's memory
 
-// Elements that are neighbours in the left operand's memory and in a row.
+// Elements adjacent both in the left operand's memory and in a row.
 struct Stretch {
   int64_t offset, length;
 };
@@ -25,10 +25,10 @@ struct Tiles {
   const char* name;
   int64_t rows;      // rows of the largest tile
   int64_t width;     // columns of the largest tile, a multiple of kPanel
-  int64_t channels;  // that one step of `depthwise` computes
+  int64_t channels;  // channels that one step of `depthwise` computes
 
   // sums[row][column] (+)= the products of `count` rows with a panel, over 2 * `pairs` elements.
-  // count <= rows, columns <= panel_width. add: to what `sums` holds.
+  // count <= rows, columns <= panel_width. add: adds to the present values of `sums`.
   void (*multiply)(const int16_t* rows, int64_t row_stride, int64_t count, const int16_t* panel,
                    int64_t panel_width, int64_t pairs, int32_t* sums, int64_t sums_stride,
                    int64_t columns, bool add);
@@ -52,10 +52,10 @@ struct Tiles {
   void (*pack_panel)(const int8_t* right, int64_t row_stride, int64_t depth, int64_t panel_width,
                      int16_t* panel);
 
-  // Rows of the left operand, `row_step` apart, as int16 rows, `out_step` apart: out[i] = element i
-  // of the row's stretches - zero, and a 0 behind an odd number of them. Whole vectors are read where
-  // the `readable` elements at `from` allow it, and written: what `out` holds behind the last row is
-  // lost, up to one vector.
+  // Converts rows of the left operand, `row_step` apart, to int16 rows, `out_step` apart: out[i] =
+  // element i of the row's stretches - zero, and a 0 after an odd number of elements. Full vectors
+  // are read if the `readable` elements at `from` allow it, and full vectors are written: up to one
+  // vector after the last row of `out` is overwritten.
   void (*widen)(const void* from, bool is_signed, const Stretch* stretches, int64_t count,
                 int64_t rows, int64_t row_step, int64_t readable, int16_t zero, int16_t* out,
                 int64_t out_step);

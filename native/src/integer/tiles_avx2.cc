@@ -27,7 +27,7 @@ Vec Widen(const uint8_t* from) {
 Vec Widen(const int8_t* from) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
-// Within each half of 128 bits.
+// Within each 128-bit half.
 Vec InterleaveLow(Vec a, Vec b) { return _mm256_unpacklo_epi16(a, b); }
 Vec InterleaveHigh(Vec a, Vec b) { return _mm256_unpackhi_epi16(a, b); }
 
@@ -36,7 +36,7 @@ void StoreInterleaved(int32_t* to, Vec low, Vec high) {
   Store(to + kLanes, _mm256_permute2x128_si256(low, high, 0x31));
 }
 
-// 16 neighbours of two rows as int16, in turn.
+// 16 neighbours of two rows as int16, interleaved.
 void StorePairs(const int8_t* first, const int8_t* second, int16_t* to) {
   const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first));
   const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second));

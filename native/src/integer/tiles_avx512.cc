@@ -27,19 +27,19 @@ Vec Widen(const uint8_t* from) {
 Vec Widen(const int8_t* from) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
-// Within each quarter of 128 bits.
+// Within each 128-bit quarter.
 Vec InterleaveLow(Vec a, Vec b) { return _mm512_unpacklo_epi16(a, b); }
 Vec InterleaveHigh(Vec a, Vec b) { return _mm512_unpackhi_epi16(a, b); }
 
 void StoreInterleaved(int32_t* to, Vec low, Vec high) {
-  // The quarters in turn: those of `low` are numbered 0 to 3, those of `high` 4 to 7.
+  // The quarters in order: those of `low` have the numbers 0 to 3, those of `high` 4 to 7.
   const Vec front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
   const Vec back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   Store(to, _mm512_permutex2var_epi64(low, front, high));
   Store(to + kLanes, _mm512_permutex2var_epi64(low, back, high));
 }
 
-// 16 neighbours of two rows as int16, in turn.
+// 16 neighbours of two rows as int16, interleaved.
 void StorePairs(const int8_t* first, const int8_t* second, int16_t* to) {
   static const int16_t kInTurn[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                     8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

@@ -31,7 +31,7 @@ void StoreInterleaved(int32_t* to, Vec low, Vec high) {
   Store(to + kLanes, high);
 }
 
-// 16 neighbours of two rows as int16, in turn.
+// 16 neighbours of two rows as int16, interleaved.
 void StorePairs(const int8_t* first, const int8_t* second, int16_t* to) {
   for (int64_t c = 0; c < 16; c += 8) {
     Store(to + 2 * c, _mm_unpacklo_epi16(Widen(first + c), Widen(second + c)));

@@ -27,11 +27,11 @@ Built MadeHere(const OpCall& call, dnnl::algorithm alg, const Dims& shape) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   const Dims shape = Plain(dst, call.result).get_dims();
-  // Where all axes behind the channels are of one element, oneDNN's kernel reads a fused operand
-  // with a number for each channel as if the samples had channels of their own.
+  // If all axes after the channels have one element, oneDNN's kernel reads a fused operand with one
+  // number per channel as if it had separate channels for each sample.
   const bool pixel = shape.size() > 2 && Count(shape) == shape[0] * shape[1];
   if (pixel && ReadsWhatBroadcasts(attr, shape)) return std::nullopt;
-  // The larger operand sets the layout; one that broadcasts lies beside it.
+  // The larger operand determines the layout; a broadcast operand gets a matching one.
   const size_t leader = Plain(call.inputs[0]).get_dims() == shape ? 0 : 1;
   const bool led = Plain(call.inputs[leader]).get_dims() == shape;
   const MemoryDesc layout = led ? have[leader] : Plain(dst, call.result);

@@ -1,5 +1,5 @@
-// The operands one behind the other along `axis`; their other dimensions agree. Negative axes count
-// from the end. As many operands as there are.
+// The operands concatenated along `axis`; their other dimensions are equal. Negative axes count
+// from the end. Any number of operands.
 #include "../op.h"
 
 namespace byoc_lab {
@@ -26,7 +26,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   for (size_t i = 0; i < have.size(); ++i) {
     args.push_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i));
   }
-  // The primitive's own scratchpad mode and nothing else: oneDNN fuses nothing here.
+  // Only the primitive's scratchpad mode is set: oneDNN fuses nothing here.
   if (attr.get_post_ops().len() != 0) return std::nullopt;
   const dnnl::concat::primitive_desc desc(Cpu(), AnyLayout(dst, call.result), static_cast<int>(Axis(call)), have,
                                           attr);

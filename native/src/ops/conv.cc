@@ -49,9 +49,9 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   if (call.layouts == Layouts::kAny || src.dtype != DType::f32) {
     return MakeWith(call, AnyLayout(src), AnyLayout(dst, call.result), attr);
   }
-  // Blocks of 16 (AVX-512) or 8 (AVX2) channels: the kernels are as quick as those oneDNN picks
-  // for itself, and reordering at the edges of a region is far cheaper. An image of a few channels
-  // is read as it is.
+  // Blocks of 16 (AVX-512) or 8 (AVX2) channels: these kernels are as fast as those that oneDNN
+  // chooses, and reordering at the edges of a region is far cheaper. An image with few channels is
+  // not converted.
   for (int block : {16, 8}) {
     if (src.dims[1] <= 4 && have[0] == Plain(src)) {
       auto built = MakeWith(call, have[0], Blocked(dst, block), attr);

@@ -35,10 +35,11 @@ Dims Infer(const OpCall& call) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   Window window(call);
-  // oneDNN derives the result's size from the padding behind, output_padding taken off.
+  // oneDNN derives the result's size from the final padding, from which output_padding is
+  // subtracted.
   const Dims& extra = call.attrs.Ints("output_padding");
   for (size_t axis = 0; axis < extra.size(); ++axis) window.after[axis] -= extra[axis];
-  // Without the bias, which follows: in float32, so that sums are rounded once.
+  // The bias is added afterwards, in float32, so that sums are rounded once.
   const bool biased = call.inputs.size() == 3;
   return Finish(dnnl::deconvolution_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference,

@@ -19,7 +19,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   if (IsInteger(call.result)) {
     if (!onednn_faults::ProductsAreExact()) return MakeIntegerDense(call, dst);
-    // Only the matmul knows zero points; it has the weight the other way round.
+    // Only the matmul primitive supports zero points; it reads the weight transposed.
     const MemoryDesc stored = Plain(call.inputs[1]);
     auto built = Finish(
         dnnl::matmul::primitive_desc(Cpu(), Plain(call.inputs[0]), stored.permute_axes({1, 0}),
@@ -41,8 +41,8 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   };
   auto desc = product();
   if (dst[0] == 1 && desc) {
-    // One row takes as long as its weights take to read. oneDNN prefers kernels that read them in
-    // blocks, for many rows; its gemm reads them as they lie, in two thirds of the time.
+    // One row takes as long as reading its weights. oneDNN prefers kernels for many rows, which
+    // read weights in blocks; its gemm reads them in row-major order, in two thirds of the time.
     auto streaming = product();
     while (!IsKernel(streaming.impl_info_str(), ":gemm:") && streaming.next_impl()) continue;
     if (IsKernel(streaming.impl_info_str(), ":gemm:")) desc = streaming;

@@ -15,8 +15,8 @@ namespace {
 
 #define INLINED inline __attribute__((always_inline))
 
-// exp(x) for numbers of float32 whose result is one, others as the nearest of these; nan for nan. A
-// polynomial (Cephes's expf) on [-ln(2) / 2, ln(2) / 2], times a power of 2.
+// exp(x) in float32: results out of range become the nearest representable number; nan for nan.
+// Computed as a polynomial (Cephes's expf) on [-ln(2) / 2, ln(2) / 2], times a power of 2.
 INLINED float Exp(float x) {
   x = x > 88.0f ? 88.0f : x;
   x = x < -87.0f ? -87.0f : x;
@@ -119,7 +119,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   auto kernel = std::make_shared<CellKernel>();
   kernel->rows = dst[0];
   kernel->width = dst[1] / 2;
-  kernel->threads = ThreadsFor(20 * Count(dst), kernel->rows);  // exp is much work for an element
+  kernel->threads = ThreadsFor(20 * Count(dst), kernel->rows);  // exp is much work per element
   kernel->order = call.attrs.Ints("order");
   kernel->narrow = call.result == DType::bf16;
   Built built;

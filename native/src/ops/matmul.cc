@@ -46,7 +46,7 @@ MemoryDesc Stored(const OpCall& call, size_t operand, size_t rank) {
   return Plain(PadRank(call.inputs[operand].dims, rank), call.inputs[operand].dtype);
 }
 
-// What is stored, with the last two dimensions read in the order of the formula.
+// The stored operand, with its last two dimensions read in the order of the formula.
 MemoryDesc Seen(const OpCall& call, size_t operand, size_t rank) {
   const MemoryDesc plain = Stored(call, operand, rank);
   if (!call.attrs.Flag(operand == 0 ? "transpose_a" : "transpose_b")) return plain;

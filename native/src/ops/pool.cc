@@ -29,7 +29,7 @@ Dims Infer(const OpCall& call) {
   for (size_t axis = 0; axis < spatial; ++axis) {
     const int64_t extent = (window[axis] - 1) * dilation[axis] + 1;
     if (std::max(pad[axis], pad[axis + spatial]) >= extent) {
-      // Such a window would hold nothing but padding, and has no maximum.
+      // Such a window would contain only padding, and have no maximum.
       TVM_FFI_THROW(ValueError) << call.where << ": padding: expected (before..., behind...) each "
                                 << "smaller than the window (" << extent << " here), found "
                                 << Text(pad);
@@ -39,7 +39,7 @@ Dims Infer(const OpCall& call) {
   return dst;
 }
 
-// Without padding the two means are one; oneDNN has more kernels for the one that counts it.
+// Without padding both means are equal; oneDNN has more kernels for the one that counts padding.
 bool CountsPadding(const OpCall& call) {
   return call.attrs.Flag("count_include_pad") || IsAll(call.attrs.Ints("padding"), 0);
 }
@@ -53,8 +53,8 @@ Dims InferAvg(const OpCall& call) {
   return Infer(call);
 }
 
-// Row-major data that oneDNN is slow on: it pools blocks of channels, where these are not full their
-// padding as well, and has plain loops alone for windows with gaps.
+// Row-major data for which oneDNN is slow: it pools blocks of channels, including the padding of
+// incomplete blocks, and has only plain loops for dilated windows.
 bool IsForPlanes(const OpCall& call, const MemoryDesc& src, const Window& window) {
   return src == Plain(call.inputs[0]) &&
          (call.inputs[0].dims[1] % 8 != 0 || !IsAll(window.gaps, 0));
@@ -70,7 +70,7 @@ std::optional<Built> MakeWindowed(const OpCall& call, Pooling pooling, const Mem
                       window.before, window.after, attr, /*allow_empty=*/true),
                   {DNNL_ARG_SRC});
   }
-  // What follows runs by itself, on the smaller result.
+  // Following operations run separately, on the smaller result.
   if (attr.get_post_ops().len() != 0) return std::nullopt;
   Built built;
   built.impl = "planes";

@@ -23,8 +23,8 @@ const std::pair<const char*, Rounding> kRoundings[] = {{"UPWARD", Rounding::kUp}
                                                        {"TONEAREST", Rounding::kAway},
                                                        {"TOEVEN", Rounding::kEven},
                                                        {"TOZERO", Rounding::kCut}};
-constexpr int64_t kPiece = 2048;  // elements between reading and writing: they stay in L1
-constexpr int64_t kRun = 1024;    // elements that have their scales in tables
+constexpr int64_t kPiece = 2048;  // elements between reading and writing: they stay in the L1 cache
+constexpr int64_t kRun = 1024;    // elements whose scales are in tables
 
 struct Range {
   int64_t low, high;
@@ -36,7 +36,7 @@ Range RangeOf(DType dtype) {
   return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
 }
 
-// Elements [start, start + count) as int32; the data itself where they are that already.
+// Elements [start, start + count) as int32; the data itself if it is int32 already.
 const int32_t* Load(const void* data, DType dtype, int64_t start, int64_t count, int32_t* into) {
   if (dtype == DType::s32) return static_cast<const int32_t*>(data) + start;
   if (dtype == DType::u8) {
@@ -57,21 +57,21 @@ void Store(const int32_t* from, int64_t count, DType dtype, int64_t start, void*
   }
 }
 
-// How a tensor lies in memory along the axis of the scales: outer * channels * inner elements.
+// The memory layout of a tensor along the axis of the scales: outer * channels * inner elements.
 struct Walk {
   int64_t outer, channels, inner;
 
-  // Whether neighbours have scales of their own.
+  // Whether neighbours have different scales.
   bool interleaved() const { return inner == 1 && channels > 1; }
 
-  // How many times the channels follow each other in a run: few of them would make short loops.
+  // The number of repetitions of the channels in a run: few channels would make short loops.
   int64_t repeats() const {
     return interleaved() ? std::max<int64_t>(1, std::min(kRun / channels, outer)) : 1;
   }
 
-  // Calls row(first element, count, channel) for pieces of one channel, or, where the channels are
-  // interleaved, for pieces that start at `channel` and go on with the following ones, all of them
-  // `repeats` times.
+  // Calls row(first element, count, channel) for pieces of one channel. If the channels are
+  // interleaved, a piece starts at `channel` and continues with the following channels, all
+  // repeated `repeats` times.
   template <typename Row>
   void ForEach(int threads, const Row& row) const {
     const int64_t all = outer * channels * inner;
@@ -88,7 +88,7 @@ struct Walk {
   }
 };
 
-// Nothing where the layout has blocks or gaps.
+// Nothing if the layout has blocks or gaps.
 std::optional<Walk> WalkAlong(const MemoryDesc& desc, const OpCall& call, bool per_channel) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked || desc.get_inner_nblks() != 0) {
     return std::nullopt;
@@ -107,14 +107,15 @@ std::optional<Walk> WalkAlong(const MemoryDesc& desc, const OpCall& call, bool p
   return Walk{count / dims[axis] / inner, dims[axis], inner};
 }
 
-// What a kernel here knows beforehand; scales and zero points are read when it runs.
+// The parameters of a kernel that are known when it is created; scales and zero points are read
+// when it runs.
 struct Settings {
   Walk walk;
   DType from, to;
   Range range;
   Rounding rounding;
   int threads;
-  std::vector<int64_t> lengths;  // of each operand
+  std::vector<int64_t> lengths;  // number of elements of each operand
 
   template <typename T>
   T At(const std::vector<void*>& operands, size_t operand, int64_t channel) const {
@@ -122,8 +123,8 @@ struct Settings {
   }
 };
 
-// The tables of a requantize, kept as long as the scales and zero points that it is given are the
-// same numbers; mostly they are constants.
+// The tables of a requantize, kept as long as its scales and zero points are the same numbers;
+// usually they are constants.
 class Tables {
  public:
   const Rescaling& Get(const Settings& s, const std::vector<void*>& operands) {
@@ -227,7 +228,8 @@ void Requantize(const Settings& s, const std::vector<void*>& operands, Tables* t
   });
 }
 
-// Both in the scale of the result, as int32; then their sum less the zero point that both have.
+// Both operands in the scale of the result, as int32; then their sum minus the zero point, which
+// both contain.
 void Add(const Settings& s, const std::vector<void*>& operands, Tables*) {
   const float scale = s.At<float>(operands, 6, 0);
   const int64_t zero = s.At<int32_t>(operands, 7, 0);
@@ -257,7 +259,7 @@ void CheckHolds(const OpCall& call, const std::string& name, DType found, bool r
                            << ", found " << Name(found);
 }
 
-// Operand `index` is one number, or one for each index of the axis where `vector`.
+// Checks that operand `index` is one number or, if `vector`, one for each index of the axis.
 void CheckParameter(const OpCall& call, size_t index, DType dtype, bool vector) {
   const Operand& operand = call.inputs[index];
   CheckHolds(call, operand.name, operand.dtype, operand.dtype == dtype,
@@ -268,7 +270,7 @@ void CheckParameter(const OpCall& call, size_t index, DType dtype, bool vector) 
   CheckShape(call.where, operand, {channels}, "one for each index of the axis, or one number");
 }
 
-// All know all roundings but one.
+// Every operator supports all roundings except one.
 Rounding RoundingOf(const OpCall& call, Rounding but) {
   const std::string& found = call.attrs.Word("rounding");
   std::string known;
@@ -281,7 +283,7 @@ Rounding RoundingOf(const OpCall& call, Rounding but) {
                             << found << "'";
 }
 
-// The axis of the scales, which matters only where they are vectors.
+// The axis of the scales, which is relevant only if they are vectors.
 void CheckAxis(const OpCall& call) {
   if (!call.inputs[0].dims.empty()) Axis(call);
 }
@@ -340,7 +342,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   if (attr.get_post_ops().len() != 0) return std::nullopt;
   bool per_channel = false;
-  const size_t data = compute == Add ? 2 : 1;  // operands of the result's shape come first
+  const size_t data = compute == Add ? 2 : 1;  // operands with the result's shape come first
   auto kernel = std::make_shared<Kernel>();
   Settings& s = kernel->settings;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -377,7 +379,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   return built;
 }
 
-// name, operands, how many of them there must be, checks, what it computes.
+// name, operands, the number of required operands, checks, computed function.
 template <Compute compute>
 bool Define(const char* kind, std::vector<std::string> inputs, size_t required,
             Dims (*infer)(const OpCall&)) {

@@ -1,4 +1,4 @@
-// dst = sum, mean, product, largest or smallest of data along one axis, which is kept with size 1;
+// dst = sum, mean, product, maximum or minimum of data along one axis, which is kept with size 1;
 // negative axes count from the end. (Several axes are several reductions.)
 #include <map>
 
@@ -27,7 +27,8 @@ Dims Infer(const OpCall& call) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   if (dst == call.inputs[0].dims) {
-    // Along an axis of one element each of them gives that element; oneDNN calls this no reduction.
+    // Along an axis with one element, each reduction returns this element; oneDNN does not accept
+    // it as a reduction.
     const MemoryDesc plain = Plain(call.inputs[0]);
     return Finish(dnnl::eltwise_forward::primitive_desc(
                       Cpu(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_linear,

@@ -26,7 +26,8 @@ Dims Infer(const OpCall& call) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
-  // Into one element for each channel, oneDNN's kernel reads fused operands at the wrong places.
+  // If the result has one element per channel, oneDNN's kernel reads fused operands at wrong
+  // addresses.
   if (Count(dst) == dst[0] * dst[1] && attr.get_post_ops().len() != 0) return std::nullopt;
   return Finish(dnnl::resampling_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference, ResamplingAlgorithm(call), have[0],

@@ -1,5 +1,5 @@
-// The same elements in row-major order under another shape, which is that of the result tensor.
-// Computes nothing: the plan lets both tensors use one buffer.
+// The same elements in row-major order with another shape, the shape of the result tensor. Computes
+// nothing: the plan lets both tensors share one buffer.
 #include "../op.h"
 
 namespace byoc_lab {

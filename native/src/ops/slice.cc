@@ -10,11 +10,11 @@
 namespace byoc_lab {
 namespace {
 
-constexpr int64_t kBytesOfAThread = 1 << 16;  // fewer are copied sooner than a thread is woken
+constexpr int64_t kBytesOfAThread = 1 << 16;  // copying fewer is faster than waking a thread
 
 struct Copier : OwnKernel {
   int64_t outer, length, from, begin, step;  // rows before the axis; elements along it
-  size_t row;                                // bytes behind one element of the axis
+  size_t row;                                // bytes of one index along the axis
   int threads;
 
   void Run(const std::vector<void*>& operands) const final {
@@ -73,7 +73,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   return built;
 }
 
-// One piece if nothing but axes of size 1 is in front of the axis.
+// One piece if all axes before the sliced one have size 1.
 std::optional<int64_t> Part(const OpCall& call) {
   const Operand& data = call.inputs[0];
   const size_t axis = Axis(call);

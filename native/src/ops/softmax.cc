@@ -13,9 +13,9 @@ Dims Infer(const OpCall& call) {
 template <dnnl::algorithm algorithm>
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
-  // oneDNN's kernel reads operands that broadcast along some axes at the wrong places.
+  // oneDNN's kernel reads operands that broadcast along some axes at wrong addresses.
   if (ReadsWhatBroadcasts(attr, dst)) return std::nullopt;
-  // Its fast kernels read along memory.
+  // Its fast kernels reduce along the innermost axis in memory.
   const MemoryDesc rows = Innermost(dst, call.result, Axis(call));
   return Finish(dnnl::softmax_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference, algorithm, rows, rows,

@@ -1,4 +1,4 @@
-// dst = operand 0 + operand 1 + ...: as many operands of one shape as there are.
+// dst = operand 0 + operand 1 + ...: any number of operands with one shape.
 #include "../op.h"
 
 namespace byoc_lab {

@@ -1,5 +1,5 @@
 // dst[i[axes[0]], i[axes[1]], ...] = data[i]: the axes in another order. Moves nothing: the plan
-// lets both tensors use one buffer, and whoever reads the result reads it with other strides.
+// lets both tensors share one buffer, and consumers read the result with other strides.
 #include <algorithm>
 
 #include "../op.h"

@@ -3,9 +3,9 @@
 namespace byoc_lab {
 namespace {
 
-// A tensor is "batched" when its leading axis is the batch, or a multiple of it, with all rows of
-// the first sample in front. An op may read batched tensors if each row of its result comes from
-// the same rows of these.
+// A tensor is "batched" if its leading axis is the batch, or a multiple of it, with all rows of the
+// first sample first. An op may read batched tensors if each row of its result comes from the same
+// rows of them.
 class Rebatcher {
  public:
   explicit Rebatcher(const GraphSpec& graph)
@@ -90,7 +90,7 @@ class Rebatcher {
     batched_[op->output] = true;
   }
 
-  // Broadcasting lines shapes up at their ends: a batch has to be the result's leading axis.
+  // Broadcasting aligns shapes at their ends: the batch has to be the result's leading axis.
   void CheckLeads(const OpSpec& op, const Operand& operand, const Dims& result) const {
     if (operand.dims.size() != result.size()) {
       Refuse(op, "the leading axis of " + operand.name + " is not the result's");
@@ -106,7 +106,7 @@ class Rebatcher {
   const GraphSpec& stated_;
   GraphSpec graph_;
   std::vector<bool> batched_;
-  std::string first_;  // the first input whose batch changes
+  std::string first_;  // the first input with another batch
   int64_t from_ = 0, to_ = 0;
 };
 

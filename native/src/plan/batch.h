@@ -1,5 +1,5 @@
-// A graph for another batch: the leading axis of its inputs is another size, and everything that
-// follows from them.
+// A graph for another batch: the leading axis of its inputs has another size, and all dependent
+// shapes change.
 #ifndef BYOC_LAB_BATCH_H_
 #define BYOC_LAB_BATCH_H_
 
@@ -9,10 +9,10 @@
 
 namespace byoc_lab {
 
-// `graph` for inputs of the given shapes, which differ from those it states in the leading axis
-// alone, and all from one size to one other; inputs that keep their shape (weights) are the same
-// for every sample. ValueError naming the input that has another shape, or the op that does not
-// treat each sample on its own.
+// `graph` for inputs with the given shapes. They may differ from the graph's only in the leading
+// axis, all from one size to one other size; inputs that keep their shape (weights) are the same
+// for every sample. Raises ValueError naming the input with another shape, or the op that does not
+// treat each sample separately.
 GraphSpec Rebatched(const GraphSpec& graph, const std::vector<Dims>& inputs);
 
 }  // namespace byoc_lab

@@ -21,11 +21,11 @@ constexpr int64_t kHugePage = 2 << 20;
 
 int64_t WholeBlocks(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
-// What the modules of a process made of constants, by the address of the constant. An entry is valid
-// while its constant lives: afterwards other data may be at the address.
+// The converted constants of all modules in the process, by the address of the constant. An entry
+// is valid while its constant is alive: later, other data may be at this address.
 class SharedConstants {
  public:
-  // The layout of the constant and that of the copy. None: the copy differs in its boundary alone.
+  // The layout of the constant and that of the copy. None: the copy differs only in its alignment.
   using Layouts = std::optional<std::pair<MemoryDesc, MemoryDesc>>;
 
   SharedMemory Find(const SharedMemory& from, const Layouts& layouts) {
@@ -88,7 +88,7 @@ bool Memory::IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % kAl
 
 void Memory::UseHugePages() {
 #ifdef __linux__
-  // Advice: where it is not taken, pages are of the usual size.
+  // Only advice: if the system ignores it, pages have the usual size.
   if (bytes_ >= kHugePage) madvise(data_, bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
 }
@@ -121,7 +121,7 @@ SharedMemory ModuleMemory::Allocate(int64_t bytes) {
     block_ = std::make_shared<Memory>(WholeBlocks(expected_, kHugePage));
     block_->UseHugePages();
   }
-  // Blocked layouts fill channels up, so there may be more than was said.
+  // Blocked layouts pad channels, so the size may exceed the estimate.
   if (block_ == nullptr || used_ + bytes > block_->bytes()) return std::make_shared<Memory>(bytes);
   auto part = std::make_shared<Memory>(block_, used_, bytes);
   used_ += WholeBlocks(bytes, kAlignment);
@@ -178,7 +178,7 @@ void ModuleMemory::Blank() {
 }
 
 void ModuleMemory::Settle() {
-  // The last one first, for what is made of another constant holds that one.
+  // In reverse order, because a copy of another constant holds that constant.
   for (size_t i = made_.size(); i-- > 0;) {
     if (made_[i].to.expired()) made_.erase(made_.begin() + i);
   }

@@ -1,5 +1,5 @@
-// The memory of a module: its constants, as they came and in the layouts its plans read them in, and
-// room for temporaries.
+// The memory of a module: its constants, as given and in the layouts that its plans read, and space
+// for temporaries.
 #ifndef BYOC_LAB_CONSTANTS_H_
 #define BYOC_LAB_CONSTANTS_H_
 
@@ -14,18 +14,18 @@ namespace byoc_lab {
 
 class Memory {
  public:
-  // Memory of our own, on a 64-byte boundary (a cache line, and a vector of AVX-512). MemoryError
-  // when there is not that much.
+  // Memory owned by this library, aligned to 64 bytes (a cache line, and a vector of AVX-512).
+  // Raises MemoryError if there is not enough.
   explicit Memory(int64_t bytes);
-  // A part of `whole`, which lives as long as its parts.
+  // A part of `whole`, which is kept alive by its parts.
   Memory(std::shared_ptr<Memory> whole, int64_t offset, int64_t bytes);
-  // `bytes` at `data`, which are `owner`'s and only read, on whatever boundary they are.
+  // `bytes` at `data`, owned by `owner` and only read, with any alignment.
   Memory(ffi::Tensor owner, const void* data, int64_t bytes);
 
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   bool IsAligned() const;
-  // Asks the system for huge pages, where it has them.
+  // Requests huge pages from the system, if it has them.
   void UseHugePages();
 
  private:
@@ -38,43 +38,44 @@ class Memory {
 
 using SharedMemory = std::shared_ptr<Memory>;
 
-// A constant of a graph where the caller has it, its axes in any order: a transposed weight is packed
-// from the memory of the weight.
+// A constant of a graph in the caller's memory, with axes in any order: a transposed weight is
+// packed from the memory of the weight.
 struct Constant {
   SharedMemory memory;
   MemoryDesc desc;
 };
 
-// Writes what `from`, laid out as `have`, is when laid out as `want`.
+// Writes `from`, which has the layout `have`, in the layout `want`.
 void Rearrange(const Memory& from, MemoryDesc have, const MemoryDesc& want, char* to);
 
-// What the plans of a module share, as one of them runs at a time: constants in another layout, as
-// long as some plan holds them, and the memory of temporaries.
+// Data shared by the plans of a module, of which one runs at a time: constants in other layouts, as
+// long as a plan holds them, and the memory of temporaries.
 //
-// A plan is built without packing its constants; Settle packs those of the plans that are left. Until
-// then plans take the same memory, so that those that are only tried out leave none behind: a page
-// that is touched for the first time can cost more than the trial.
+// A plan is built without packing its constants; Settle packs those of the remaining plans. Until
+// then plans use the same memory, so that plans that are only tried leave none behind: touching a
+// page for the first time can cost more than the trial.
 //
-// Modules that keep the same constant also share what is made of it: a weight that many regions read is
-// in memory once for each layout.
+// Modules with the same constant also share its copies: a weight that many regions read is in
+// memory once per layout.
 //
-// Weights lie together on huge pages: late layers of a network read megabytes of them once, and a
+// Weights are adjacent on huge pages: late layers of a network read megabytes of them once, and a
 // prefetcher stops at the end of a page.
 class ModuleMemory {
  public:
-  // A plan's constants come now, about `bytes` of them in all.
+  // The constants of a plan follow, about `bytes` in total.
   void Expect(int64_t bytes);
-  // Memory for what `from`, laid out as `have`, is when laid out as `want`.
+  // Memory for `from`, which has the layout `have`, in the layout `want`.
   SharedMemory Pack(const SharedMemory& from, const MemoryDesc& have, const MemoryDesc& want);
-  // What `from` is, on a boundary that kernels read well from.
+  // `from`, aligned as kernels need for fast reads.
   SharedMemory Aligned(const SharedMemory& from);
   // Memory for temporaries, at least `bytes`.
   SharedMemory Workspace(int64_t bytes);
-  // Touches what was given since the last Settle and makes it zeros, to run plans on it.
+  // Touches and zeroes the memory given since the last Settle, so that plans can run on it.
   void Blank();
-  // Packs what is held of it.
+  // Packs the copies that are still held.
   void Settle();
-  // Bytes of the copies of constants that this module made; it may also read those of other modules.
+  // Bytes of the copies of constants made by this module; it may also read copies made by other
+  // modules.
   int64_t made_bytes() const;
 
  private:
@@ -86,10 +87,10 @@ class ModuleMemory {
   SharedMemory Allocate(int64_t bytes);
 
   std::vector<Made> made_;
-  size_t first_ = 0;              // of those made for the plan that is being built
+  size_t first_ = 0;              // the first one made for the plan that is being built
   int64_t expected_ = 0;          // bytes
-  SharedMemory block_ = nullptr;  // of the plans since the last Settle
-  int64_t used_ = 0;              // bytes of it
+  SharedMemory block_ = nullptr;  // for the plans since the last Settle
+  int64_t used_ = 0;              // bytes used of it
   std::vector<std::pair<std::weak_ptr<Memory>, std::weak_ptr<Memory>>> aligned_;  // from, to
   std::weak_ptr<Memory> workspace_;
 };

@@ -1,7 +1,7 @@
-// Which layouts a plan's convolutions run in. Blocks of channels are within a few percent of the best
-// in every network that was measured, and a plan in them is the same plan every time. What oneDNN
-// prefers wins in some networks, or for some ops of one, and neither it nor we can tell before: to
-// have the last few percent, the plan is run.
+// The choice of layouts for a plan's convolutions. Blocks of channels are within a few percent of
+// the best in every measured network, and a plan in them is the same every time. oneDNN's preferred
+// layouts are faster in some networks, or for some ops, which cannot be predicted: to gain the last
+// few percent, the plan is run.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -12,16 +12,17 @@
 namespace byoc_lab {
 namespace {
 
-// Below, what could be won is not worth the time it takes to find out.
+// Below this, the possible gain is not worth the time to measure it.
 constexpr int64_t kWorthTiming = 100'000'000;  // products in convolutions: about a millisecond
 constexpr int kLeastRounds = 2, kMostRounds = 5;
-constexpr double kEnough = 0.02;  // seconds of trying
-// Where other programs want the same processors, each op waits for them: a plan that runs in 50 ms
-// then takes seconds, and its times say nothing. One run of each must do.
+constexpr double kEnough = 0.02;  // seconds for trying
+// If other programs use the same processors, each op waits for them: a plan of 50 ms then takes
+// seconds, and its times mean nothing. One run of each must be enough.
 constexpr double kTooLong = 1.0;
-// A way is kept unless another one gains more than timing errs: the whole, and a single op.
+// A layout is kept unless another gains more than the measurement error: for the whole plan, and
+// for a single op.
 constexpr double kGain = 0.99, kGainOfOp = 0.97;
-constexpr double kWorthMixing = 0.001;  // seconds that a third way could gain
+constexpr double kWorthMixing = 0.001;  // minimum gain of mixed layouts, in seconds
 
 const std::vector<std::string> kRules = {"fixed", "measured", "any"};
 
@@ -51,7 +52,7 @@ class Trial {
     for (size_t i = 0; i < spent.size(); ++i) op_seconds_[i] = std::min(op_seconds_[i], spent[i]);
   }
 
-  // Seconds of one of `times` runs, with the memory bound before.
+  // Seconds per run, for `times` runs with the memory bound before.
   double Bare(int64_t times) {
     using Clock = std::chrono::steady_clock;
     plan_->Run(inputs_, outputs_, nullptr);
@@ -60,8 +61,8 @@ class Trial {
     return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(times);
   }
 
-  // The sum of the least times: a disturbance lasts for some ops of one run, rarely for a whole run,
-  // so this errs by less than the least time of a run.
+  // The sum of the least times of all ops. A disturbance lasts for some ops of one run, rarely for
+  // a whole run, so this has a smaller error than the least time of a run.
   double seconds() const { return std::accumulate(op_seconds_.begin(), op_seconds_.end(), 0.0); }
   const std::vector<double>& op_seconds() const { return op_seconds_; }
 
@@ -80,10 +81,11 @@ class Trial {
   Plan* plan_;
   std::vector<Memory> held_;
   std::vector<void*> inputs_, outputs_;
-  std::vector<double> op_seconds_;  // the last one: copies between the graph's edges
+  std::vector<double> op_seconds_;  // the last element: copies between the graph's edges
 };
 
-// Runs two in turn; the seconds that took. What the very first run pays for is charged to `first`.
+// Runs two plans alternately; returns the seconds that this took. The costs of the very first run
+// are charged to `first`.
 double Compare(Trial* first, Trial* second) {
   const auto start = std::chrono::steady_clock::now();
   const auto spent = [&] {
@@ -146,7 +148,8 @@ std::unique_ptr<Plan> BuildPlan(const LayoutChoice& chosen, const GraphSpec& gra
   Trial blocked(graph, best.get()), any(graph, other.get());
   const double took = Compare(&any, &blocked);
   std::map<std::string, double> tried = {{"blocked", blocked.seconds()}, {"any", any.seconds()}};
-  // What each op is quicker in, and what the whole would take if moving between them cost nothing.
+  // For each op, the layouts in which it is faster, and the time of the whole plan if conversions
+  // between them cost nothing.
   std::vector<Layouts> mixed = all(Layouts::kBlocked);
   double hoped = 0;
   for (size_t i = 0; i < mixed.size(); ++i) {

@@ -83,7 +83,7 @@ void Plan::PlaceArena() {
   }
   std::stable_sort(largest_first.begin(), largest_first.end(),
                    [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; });
-  // Each goes to the lowest gap among those placed already that live at the same time.
+  // Each buffer gets the lowest gap among the placed buffers that are live at the same time.
   std::vector<Buffer*> by_offset;
   for (Buffer* buffer : largest_first) {
     const int64_t bytes = RoundUp(buffer->bytes);

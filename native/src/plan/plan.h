@@ -1,4 +1,4 @@
-// A graph made ready to run: primitives created once, constants reordered once, every temporary
+// A graph prepared to run: primitives created once, constants reordered once, all temporaries
 // placed in one arena.
 #ifndef BYOC_LAB_PLAN_H_
 #define BYOC_LAB_PLAN_H_
@@ -14,16 +14,16 @@
 
 namespace byoc_lab {
 
-// A piece of memory that steps read and write. Only kArena buffers share memory, at times when
-// not both are in use.
+// A piece of memory that steps read and write. Only kArena buffers share memory, if their lifetimes
+// do not overlap.
 struct Buffer {
   enum class Kind { kInput, kOutput, kConstant, kArena, kPart };
   Kind kind;
   int64_t bytes;
-  int index = -1;  // kInput, kOutput: position among the graph's; kPart: the buffer it is part of
+  int index = -1;  // kInput, kOutput: position among the graph's; kPart: the containing buffer
   SharedMemory owned = nullptr;          // kConstant
   int64_t offset = 0;                    // kArena, from the arena's start; kPart, from that buffer's
-  int first_step = -1, last_step = -1;   // kArena: the steps it must live through
+  int first_step = -1, last_step = -1;   // kArena: the steps during which it is live
 };
 
 // One primitive with its operands.
@@ -37,36 +37,36 @@ struct Step {
   std::vector<Operand> operands;
   MemoryDesc scratchpad;
   int op;        // position in the graph's ops; -1 for a copy between the graph's edges
-  bool reorder;  // moves data into another layout or place, and computes nothing
+  bool reorder;  // moves data to another layout or place, and computes nothing
   std::shared_ptr<const OwnKernel> own = nullptr;  // instead of the primitive
 };
 
-// What became of one op, for get_stats.
+// The implementation of one op, for get_stats.
 struct OpReport {
   std::string impl;
   std::vector<std::string> layouts;  // of each input
   std::string dst_layout;
-  std::vector<std::string> post_ops;  // as they run: an add may have become a sum
-  size_t fused = 0;                   // how many of them the primitive does itself
+  std::vector<std::string> post_ops;  // as executed: an add may have become a sum
+  size_t fused = 0;                   // how many of them are fused into the primitive
   std::vector<std::string> separate_impls;  // of the post-ops that follow as primitives
   int64_t bytes = 0;  // read and written by the primitives, not counting reorders
   int reorders = 0;
 };
 
-// How the layouts of convolutions are chosen: blocks of channels for all; the quickest way, found by
-// running the plan, which another time may be another one; or what oneDNN prefers for each.
+// How the layouts of convolutions are chosen: blocks of channels for all; the fastest by running
+// the plan, which may differ next time; or oneDNN's preference for each.
 enum class LayoutRule { kFixed, kMeasured, kAny };
 
 LayoutRule ReadLayoutRule(const std::string& name);
 std::string LayoutRuleName(LayoutRule rule);
 
-// Which layouts a plan runs in, and the seconds of a run in each way that was tried.
+// The layouts of a plan, and the seconds of a run for each tried choice.
 struct LayoutChoice {
   LayoutRule rule = LayoutRule::kFixed;
-  std::vector<Layouts> layouts;  // of each op; none where they are still to be chosen
+  std::vector<Layouts> layouts;  // for each op; empty if they are still to be chosen
   std::map<std::string, double> seconds;
 
-  // "blocked", "any", or "mixed": some ops so, some so.
+  // "blocked", "any", or "mixed" if ops differ.
   std::string name() const;
 };
 
@@ -74,7 +74,7 @@ class Plan {
  public:
   LayoutChoice choice;
 
-  // Takes apart what BuildPlan put together. Temporaries lie in memory that other plans use too.
+  // Takes the parts made by BuildPlan. Temporaries are in memory that other plans use, too.
   Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports,
        ModuleMemory* memory);
 
@@ -83,7 +83,7 @@ class Plan {
   void Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
            std::vector<double>* op_seconds);
 
-  // Runs the primitives `times` times on the memory of the last Run, and does nothing else.
+  // Runs only the primitives, `times` times, on the memory of the last Run.
   void Repeat(int64_t times);
 
   const std::vector<OpReport>& reports() const { return reports_; }
@@ -94,14 +94,14 @@ class Plan {
   void AddConstants(std::set<SharedMemory>* constants) const;
 
  private:
-  struct Bound {  // memory objects to be pointed at what the caller passes
+  struct Bound {  // memory objects to be bound to the caller's arrays
     dnnl_memory_t memory;
     bool output;
     int index;
     int64_t offset;
   };
 
-  // The buffer whose memory a buffer is in: itself, if it is no part of another.
+  // The buffer whose memory contains a buffer: the buffer itself, unless it is a part.
   Buffer& Whole(Buffer& buffer);
   void PlaceArena();
   void Execute(size_t step);
@@ -117,20 +117,20 @@ class Plan {
   dnnl::stream stream_;
 };
 
-// Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are
-// in the graph's order; the plan runs once `memory` has settled. The number of threads is
-// OpenMP's in the calling thread.
+// Fuses post-ops and creates the primitives; `layouts` has one entry per op. `constants` are in the
+// graph's order; the plan can run once `memory` has settled. The number of threads is OpenMP's in
+// the calling thread.
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<Constant>& constants,
                                   ModuleMemory* memory);
 
-// The same in the layouts of `chosen`, or, where it has none, in those that its rule chooses: to
-// measure, all ways are run where the graph is worth it.
+// The same with the layouts of `chosen` or, if it has none, with those that its rule chooses: for
+// `measured`, all choices are run if the graph is large enough.
 std::unique_ptr<Plan> BuildPlan(const LayoutChoice& chosen, const GraphSpec& graph,
                                 const std::vector<Constant>& constants, ModuleMemory* memory);
 
-// Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
-// would take if nothing were checked and bound.
+// Seconds per run, for `times` runs of the primitives in a loop, on separate memory: the time of a
+// call without checks and binding.
 double TimeBare(const GraphSpec& graph, Plan* plan, int64_t times);
 
 }  // namespace byoc_lab

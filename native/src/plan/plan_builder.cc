@@ -1,5 +1,5 @@
-// From a checked graph to a Plan: one pass over the ops that picks a primitive for each, puts
-// reorders where a layout is not the one wanted, and notes which buffers every step touches.
+// From a checked graph to a Plan: one pass over the ops that chooses a primitive for each, inserts
+// reorders if a layout is not the required one, and records the buffers that each step touches.
 #include <algorithm>
 #include <cstring>
 
@@ -11,11 +11,11 @@
 namespace byoc_lab {
 namespace {
 
-constexpr size_t kMaxFused = 32;  // post-ops of one primitive in oneDNN
+constexpr size_t kMaxFused = 32;  // maximum number of post-ops per oneDNN primitive
 
 using onednn_faults::ComputedIn;
 
-// A layout of elements as they are computed in. What is widened has no blocks: `Convert` leaves its
+// The layout in which elements are computed. Widened data has no blocks: `Convert` leaves its
 // tensors row-major.
 MemoryDesc Widened(const MemoryDesc& desc) {
   const DType dtype = ComputedIn(desc.get_data_type());
@@ -47,7 +47,7 @@ class Builder : private PlanParts {
   }
 
  private:
-  // The bias of an op, the operand behind those required, as the first of its post-ops.
+  // The bias of an op, its operand after the required ones, as the first of its post-ops.
   PostOp AddedBias(const OpSpec& op) const {
     PostOp added;
     added.kind = PostOp::Kind::kBinary;
@@ -55,15 +55,15 @@ class Builder : private PlanParts {
     added.input = op.inputs.back();
     const Operand& bias = graph_.tensors[added.input];
     const size_t rank = graph_.tensors[op.output].dims.size();
-    added.input_dims.assign(rank - 1, 1);  // along the channels, which are the second axis
+    added.input_dims.assign(rank - 1, 1);  // along the channels, the second axis
     added.input_dims[0] = Count(bias.dims);
     added.input_dtype = ComputedIn(bias.dtype);
     return added;
   }
 
-  // An op's post-ops. Adding a tensor that nobody reads afterwards is a sum in its memory, which
-  // reads less than oneDNN's binary add and leaves one buffer less to the caches. Only in front, for
-  // kernels that take a sum anywhere are the slow ones.
+  // An op's post-ops. Adding a tensor that nobody reads afterwards becomes a sum in its memory,
+  // which reads less than oneDNN's binary add and needs one buffer less in the caches. Only as the
+  // first post-op, because kernels that take a sum at other positions are slow ones.
   std::vector<PostOp> PostOps(int index) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<PostOp> post_ops = op.post_ops;
@@ -73,7 +73,7 @@ class Builder : private PlanParts {
     }
     if (post_ops.empty() || !op.def->fuses) return post_ops;
     if (!op.def->fuses_sum) {
-      // Adding as often as it is read is a binary add, which more kernels take.
+      // Adding a tensor that is read again is a binary add, which more kernels support.
       for (PostOp& post_op : post_ops) {
         if (post_op.kind != PostOp::Kind::kSum || post_op.scale != 1) continue;
         post_op.kind = PostOp::Kind::kBinary;
@@ -92,7 +92,7 @@ class Builder : private PlanParts {
     return post_ops;
   }
 
-  // The primitive with as many post-ops fused as oneDNN has a fast kernel for.
+  // The primitive with the largest number of fused post-ops for which oneDNN has a fast kernel.
   Built Choose(int index, const std::vector<PostOp>& post_ops, size_t* fused) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<MemoryDesc> have;
@@ -107,7 +107,7 @@ class Builder : private PlanParts {
     for (size_t count = FusableCount(op, post_ops) + 1; count-- > 0;) {
       const dnnl::primitive_attr attr = FusedAttr(post_ops, count, dst);
       auto built = op.def->make(call, have, dst, attr);
-      // Another layout costs one reading and writing, and oneDNN's plain loops tens of them.
+      // Another layout costs one pass over the data, and oneDNN's plain loops cost tens of them.
       for (size_t i = 0; built && built->is_reference() && i < layouts.size(); ++i) {
         auto other = op.def->make(call, layouts[i], dst, attr);
         if (other && !other->is_reference()) built = other;
@@ -122,8 +122,8 @@ class Builder : private PlanParts {
     TVM_FFI_UNREACHABLE();
   }
 
-  // Layouts in which oneDNN may have a fast kernel if it has none for those that operands lie in:
-  // blocks of channels that fill them, channels last, other blocks, row-major.
+  // Layouts in which oneDNN may have a fast kernel if it has none for the present layouts of
+  // operands: complete blocks of channels, channels last, other blocks, row-major.
   static std::vector<std::vector<MemoryDesc>> OtherLayouts(const OpCall& call,
                                                            const std::vector<MemoryDesc>& have) {
     std::vector<std::vector<MemoryDesc>> found;
@@ -151,7 +151,7 @@ class Builder : private PlanParts {
     return found;
   }
 
-  // A fused sum adds what the result's memory held before, so there can be only one.
+  // A fused sum adds the previous content of the result's memory, so there can be only one.
   static size_t FusableCount(const OpSpec& op, const std::vector<PostOp>& post_ops) {
     if (!op.def->fuses) return 0;
     const size_t most = std::min(post_ops.size(), kMaxFused);
@@ -169,7 +169,7 @@ class Builder : private PlanParts {
     const std::vector<PostOp> post_ops = PostOps(index);
     const Built built = Choose(index, post_ops, &report.fused);
     report.impl = built.impl;
-    // What is not fused runs as it was written: a sum is scaled there.
+    // A post-op that is not fused runs as written: a sum is scaled there.
     const size_t added = post_ops.size() - op.post_ops.size();
     const auto written = [&](size_t i) {
       return i < report.fused || i < added ? post_ops[i] : op.post_ops[i - added];
@@ -209,7 +209,7 @@ class Builder : private PlanParts {
     Convert(index, op.call.result);
   }
 
-  // The result as elements of `dtype`, which replaces what it was.
+  // The result converted to elements of `dtype`, which replaces the original.
   void Convert(int index, DType dtype) {
     const MemoryDesc& desc = versions_[graph_.ops[index].output].front().desc;
     if (desc.get_data_type() != dtype) LayOut(index, Plain(desc.get_dims(), dtype));
@@ -223,7 +223,7 @@ class Builder : private PlanParts {
     result = other;
   }
 
-  // An op and the next one as one step, where they fit.
+  // An op and the next one as one step, if they can be combined.
   bool AddBanded(int index) {
     if (!uses_.FeedsNextAlone(index)) return false;
     const OpSpec &op = graph_.ops[index], &next = graph_.ops[index + 1];
@@ -254,7 +254,7 @@ class Builder : private PlanParts {
     return true;
   }
 
-  // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it
+  // Places the tensor to be added in the result's memory: in its own buffer if nobody reads it
   // afterwards, else in a copy.
   int PrepareSum(int index, int tensor, const MemoryDesc& desc) {
     if (uses_.DiesHere(index, tensor)) {
@@ -269,7 +269,7 @@ class Builder : private PlanParts {
     return copy.buffer;
   }
 
-  // A post-op that was not fused: a primitive of its own, in place on the result.
+  // A post-op that was not fused: a separate primitive, in place on the result.
   void AddPostOp(int index, const PostOp& post_op) {
     const OpSpec& op = graph_.ops[index];
     if (post_op.kind == PostOp::Kind::kEltwise && IsFloat32Only(post_op.alg)) {
@@ -311,7 +311,7 @@ class Builder : private PlanParts {
                 desc.scratchpad_desc());
   }
 
-  // A binary post-op by a kernel of this library, in place on the result, which is row-major then.
+  // A binary post-op by a kernel of this library, in place on the result, which is then row-major.
   void AddBroadcast(int index, const PostOp& post_op) {
     const OpSpec& op = graph_.ops[index];
     const MemoryDesc& made = versions_[op.output].front().desc;
@@ -343,7 +343,7 @@ class Builder : private PlanParts {
     steps_.push_back({primitive, std::move(operands), scratchpad, index, /*reorder=*/false});
   }
 
-  // The output is written where the caller wants it, by the step that makes it if that can be.
+  // If possible, the step that computes an output writes it directly to the caller's memory.
   void AddOutput(int index) {
     const int tensor = graph_.outputs[index];
     const MemoryDesc plain = Plain(graph_.tensors[tensor]);

@@ -16,8 +16,8 @@ bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
                     });
 }
 
-// The elements that a graph computes: those of each result or first operand, whichever are more, and
-// one for eight products of numbers.
+// The number of elements that a graph computes: for each op those of the result or of the first
+// operand, whichever are more; eight products of numbers count as one.
 int64_t Work(const GraphSpec& graph) {
   constexpr int64_t kProducts = 8;
   int64_t work = 0;

@@ -1,4 +1,4 @@
-// The plans of one graph: that of the shapes it states, and those of other batches it ran with.
+// The plans of one graph: one for the stated shapes, and one for each other batch that it ran with.
 #ifndef BYOC_LAB_PLAN_CACHE_H_
 #define BYOC_LAB_PLAN_CACHE_H_
 
@@ -14,14 +14,14 @@ namespace byoc_lab {
 struct Prepared {
   GraphSpec graph;
   std::unique_ptr<Plan> plan;
-  int64_t threads = 1;  // that it was built with and runs with
+  int64_t threads = 1;  // number with which it was built and runs
   int64_t calls = 0;
 };
 
 // Not thread-safe: the module that owns it has the mutex.
 class PlanCache {
  public:
-  // Plans kept besides that of the stated shapes; the one used longest ago goes first.
+  // Plans kept besides the one for the stated shapes; the least recently used one is dropped.
   static constexpr size_t kMostOthers = 7;
 
   // Builds the plan of the stated shapes, in the layouts that `chosen` has or its rule chooses. It
@@ -31,18 +31,18 @@ class PlanCache {
   PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
             std::vector<Constant> constants);
 
-  // The plan for inputs of these shapes, made now unless it is kept. Rebatched says what is refused.
-  // `where` opens the message of CheckNotForked.
+  // The plan for inputs with these shapes, built now unless it is cached. Rebatched lists the
+  // refused shapes. `where` begins the message of CheckNotForked.
   Prepared& Get(const std::string& where, const std::vector<ffi::ShapeView>& inputs);
   Prepared& latest() const { return *latest_; }  // used by the latest call
 
-  int64_t made() const { return made_; }  // plans, those that are gone included
+  int64_t made() const { return made_; }  // number of plans, including dropped ones
   // Each piece of memory once, however many plans read it.
   int64_t constant_bytes() const;
   int64_t made_constant_bytes() const { return memory_.made_bytes(); }
   const std::vector<Constant>& constants() const { return constants_; }
   const LayoutChoice& choice() const { return stated_.plan->choice; }
-  // All that are kept, the stated shapes first, then the others, the latest first.
+  // All cached plans: the stated shapes first, then the others, most recent first.
   std::vector<const Prepared*> all() const;
 
  private:
@@ -54,7 +54,7 @@ class PlanCache {
   bool threads_stated_;
   int64_t made_ = 1;
   Prepared stated_;
-  std::list<Prepared> others_;  // the latest first
+  std::list<Prepared> others_;  // most recent first
   Prepared* latest_;
 };
 

@@ -1,4 +1,4 @@
-// Buffers, and the layouts that tensors are held in (plan_parts.h).
+// Buffers, and the layouts in which tensors are held (plan_parts.h).
 #include "plan/plan_parts.h"
 
 #include "layout.h"
@@ -7,10 +7,10 @@
 namespace byoc_lab {
 namespace {
 
-// For each axis of a transposition's operand, where it stands in the result.
+// For each axis of a transposition's operand, its position in the result.
 std::vector<int> Positions(const OpSpec& op) {
   const Dims& axes = op.call.attrs.Ints("axes");
-  if (axes.empty()) return {0};  // a scalar, which has an axis here (see Plain)
+  if (axes.empty()) return {0};  // a scalar, which has one axis here (see Plain)
   std::vector<int> positions(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     positions[static_cast<size_t>(axes[i])] = static_cast<int>(i);
@@ -103,7 +103,7 @@ int PlanParts::Provide(int tensor, const MemoryDesc& want, int op) {
   }
   Version source = versions_[tensor].front();
   if (source.desc.get_dims() != want.get_dims()) {
-    // Another shape of the same elements (groups, ones in front): row-major data serves both.
+    // Another shape of the same elements (groups, leading ones): row-major data serves both.
     source.buffer = Provide(tensor, Plain(graph_.tensors[tensor]), op);
     source.desc = Plain(want.get_dims(), source.desc.get_data_type());
     if (source.desc == want) return source.buffer;
@@ -127,7 +127,7 @@ void PlanParts::AddView(int index) {
     const MemoryDesc to = Plain(graph_.tensors[op.output]);
     Record(op.output, to, Provide(tensor, from, index));
   } else {
-    // Any layout has its axes in another order too.
+    // Any layout can also be read with its axes in another order.
     from = versions_[tensor].front().desc;
     for (const Version& version : std::vector<Version>(versions_[tensor])) {
       Record(op.output, version.desc.permute_axes(Positions(op)), version.buffer);

@@ -1,4 +1,4 @@
-// What a plan is put together from: buffers, the layouts that each tensor is held in, and steps.
+// Parts of a plan: buffers, the layouts in which each tensor is held, and steps.
 #ifndef BYOC_LAB_PLAN_PARTS_H_
 #define BYOC_LAB_PLAN_PARTS_H_
 
@@ -12,7 +12,7 @@ dnnl::primitive_attr UserScratchpad();
 
 class PlanParts {
  protected:
-  // A tensor may be held in several layouts at once; the first is the one it was made in.
+  // A tensor may be held in several layouts at once; the first is the one in which it was computed.
   struct Version {
     MemoryDesc desc;
     int buffer;
@@ -27,22 +27,23 @@ class PlanParts {
   int AddConstant(SharedMemory memory);
   void Record(int tensor, const MemoryDesc& desc, int buffer);
   void AddReorder(const Version& from, const Version& to, int op);
-  // The same from bfloat16 to float32 or back, by a kernel of this library.
+  // The same for a conversion between bfloat16 and float32 by a kernel of this library.
   void AddConversion(const Version& from, const Version& to, int op);
 
-  // The buffer that holds `tensor` laid out as `want`, reordered for `op` unless it exists.
+  // The buffer with `tensor` in the layout `want`; it is reordered for `op` unless it exists.
   // Constants are reordered when the memory settles.
   int Provide(int tensor, const MemoryDesc& want, int op);
 
   // The result of an op that computes nothing: a version of its operand.
   void AddView(int index);
 
-  // A result that stays where it lies in the operand, if it can. Constants are not read in part: they
+  // A result that stays in the operand's memory, if possible. Constants are not read in part: they
   // are packed and dropped as a whole.
   bool AddPart(int index);
   bool IsConstant(const Version& version) const;
 
-  // Drops constants that were only needed in another layout, and aligns those that are read.
+  // Drops constants that were only needed in another layout, and aligns the constants that are
+  // read.
   void SettleConstants();
 
   const GraphSpec& graph_;

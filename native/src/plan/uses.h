@@ -1,4 +1,4 @@
-// Who makes and who reads each tensor of a graph.
+// The producer and the consumers of each tensor of a graph.
 #ifndef BYOC_LAB_USES_H_
 #define BYOC_LAB_USES_H_
 
@@ -10,22 +10,22 @@ namespace byoc_lab {
 
 class Uses {
  public:
-  // Refers to `graph`.
+  // Keeps a reference to `graph`.
   explicit Uses(const GraphSpec& graph);
 
-  // The op that makes a tensor, or -1.
+  // The op that produces a tensor, or -1.
   int producer(int tensor) const { return producer_[tensor]; }
 
-  // Whether an op's first mention of a tensor as a post-op is the last there is of it.
+  // Whether an op's first mention of a tensor as a post-op is the tensor's last use.
   bool DiesHere(int op, int tensor) const;
 
-  // Whether the next op takes this one's result as its first operand, and nobody else does. It
-  // has no post-ops.
+  // Whether the next op reads this one's result as its first operand, and no other op reads it;
+  // this op has no post-ops.
   bool FeedsNextAlone(int op) const;
 
  private:
   const GraphSpec& graph_;
-  std::vector<int> last_use_;  // op that reads a tensor last; INT_MAX: an output
+  std::vector<int> last_use_;  // the op that reads a tensor last; INT_MAX: an output
   std::vector<bool> viewed_;   // shares its buffer with another tensor
   std::vector<int> producer_;
 };
