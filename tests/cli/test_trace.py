@@ -74,4 +74,4 @@ def test_trace_command_reads_onnx_models(
     assert "PartitionGraph" in capsys.readouterr().out
     path.write_bytes(b"no model")
     assert cli.main(["trace", str(path)]) == cli.USAGE
-    assert "no ONNX model, or one that is cut off" in capsys.readouterr().err
+    assert "not an ONNX model, or truncated" in capsys.readouterr().err

@@ -202,7 +202,7 @@ def load_library(path: Any) -> Library:
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise BuildError(
             f"{path} is not a library that relay.build(...).export_library wrote with byoc_lab; "
-            f"one of TVM's own is to be loaded by the TVM that made it"
+            f"a library exported by TVM must be loaded with that TVM"
         )
     version, text, inputs = (document.get(key) for key in ("version", "relay", "inputs"))
     if version != _VERSION:

@@ -202,7 +202,7 @@ class Node:
         found = self.length(expr, axis)
         if not 0 < found <= MAX_STEPS:
             self.fail(
-                f"its sequence has {found:,} steps, each of which becomes nodes of its own; "
+                f"its sequence has {found:,} steps, each of which becomes separate nodes; "
                 f"1 to {MAX_STEPS:,} are supported"
             )
         return found

@@ -59,7 +59,7 @@ def _read_file(onnx: Any, path: Path) -> Any:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
         raise ImporterError(
-            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: "
+            f"{str(path)!r} keeps tensors in external files, which cannot be read: "
             f"{error!s:.300}; they must lie in the folder of the model or below"
         ) from error
     return model
@@ -73,7 +73,7 @@ def _parsed(onnx: Any, data: bytes, where: str) -> Any:
         model.ParseFromString(data)
     except (DecodeError, ValueError, RuntimeError) as error:
         raise ImporterError(
-            f"{where}: no ONNX model, or one that is cut off ({len(data)} bytes): {error!s:.200}"
+            f"{where}: not an ONNX model, or truncated ({len(data)} bytes): {error!s:.200}"
         ) from error
     return model
 
@@ -83,7 +83,7 @@ def _checked(model: Any, where: str) -> Any:
         model = _without_functions(model, where)
     if not model.HasField("graph") or not model.graph.output:
         raise ImporterError(
-            f"{where}: no graph with outputs, so it is not an ONNX model, or one that is cut off"
+            f"{where}: has no graph with outputs, so it is not an ONNX model, or truncated"
         )
     return model
 

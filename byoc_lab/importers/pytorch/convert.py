@@ -191,7 +191,7 @@ def _check_keep(converter: GraphConverter) -> None:
     absent = sorted(set(converter.keep) - converter.found)
     if absent:
         raise ArgumentError(
-            f"keep names {', '.join(absent)}, of which the exported program has no call: the model "
+            f"keep names {', '.join(absent)}, which the exported program never calls: the model "
             f"has no instance, or its forward returns nothing"
         )
 

@@ -340,7 +340,9 @@ def test_composite_of_a_kept_module_contains_the_modules_it_calls() -> None:
 
 
 def test_keep_refuses_names_that_the_model_lacks() -> None:
-    with pytest.raises(ArgumentError, match=r"keep names .*Pair, of which the exported .* no call"):
+    with pytest.raises(
+        ArgumentError, match=r"keep names .*Pair, which the exported .* never calls"
+    ):
         from_pytorch(Scaled(), (X,), keep=[Pair])
     for wrong in (Scaled, "Scaled", [3], 7):
         with pytest.raises(ArgumentError, match="keep must"):

@@ -30,10 +30,12 @@ def _are_tensors(values: list[Any]) -> bool:
 
 def _need_turns(node: Node, why: str) -> NoReturn:
     """Raise the error for a loop whose number of iterations must be known but is not."""
-    for index, what in ((0, "the number of turns"), (1, "the first condition")):
+    for index, what in ((0, "the number of iterations"), (1, "the first condition")):
         if node.optional(index) is not None:
             node.known(index, f"{what} of a loop {why}")
-    node.fail(f"the turns of a loop {why} must be known; its body computes whether it goes on")
+    node.fail(
+        f"the number of iterations of a loop {why} must be known; its body computes the condition"
+    )
 
 
 def _scalar(node: Node, condition: Expr) -> Expr:

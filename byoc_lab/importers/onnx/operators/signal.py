@@ -42,7 +42,7 @@ def stft(node: Node) -> Expr:
     last = node.length(x, 1) - length
     if step < 1 or not 0 <= last // step < MAX_STEPS:
         node.fail(
-            f"frames of {length} with a step of {step} do not lie in a signal of {last + length}, "
+            f"frames of {length} with a step of {step} do not fit in a signal of {last + length}, "
             f"or are more than {MAX_STEPS:,}"
         )
     starts = np.arange(0, last + 1, step)
@@ -90,7 +90,7 @@ def mel_weight_matrix(node: Node) -> Expr:
         float(node.known(i, f"the {name}").item()) for i, name in enumerate(names)
     )
     if not (1 <= bins <= MAX_STEPS and 2 <= length <= MAX_STEPS and rate > 0):
-        node.fail(f"{bins:g} bins of a transform of {length:g} at a rate of {rate:g} are no filter")
+        node.fail(f"no filter exists for {bins:g} bins, length {length:g} and rate {rate:g}")
     low, high = (2595 * np.log10(1 + f / 700) for f in (lower, upper))
     mel = low + np.arange(int(bins) + 2) * (high - low) / (bins + 2)
     edges = np.floor((length + 1) * 700 * (10 ** (mel / 2595) - 1) / rate)[:, None]

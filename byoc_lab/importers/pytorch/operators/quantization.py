@@ -66,7 +66,7 @@ def fake_quantize(node: Node) -> Any:
     wanted = (node["quant_min"], node["quant_max"])
     dtype = next((name for name, limits in RANGES.items() if limits == wanted), None)
     if dtype is None:
-        node.fail(f"the range {wanted} is that of no data type; {RANGES} are supported")
+        node.fail(f"no data type has the range {wanted}; supported are {RANGES}")
     scale, zero = _parameter(node, "scale", "float32"), _parameter(node, "zero_point", "int32")
     return qnn.dequantize(
         qnn.quantize(node["self"], scale, zero, -1, dtype, TOEVEN), scale, zero, -1
