@@ -56,7 +56,7 @@ class ByocLabError(Exception):
     """
 
     advice: ClassVar[str] = (
-        "Compare what the message found with what it expected, at the place that it names"
+        "Compare the found with the expected value, at the location in the message"
     )
 
     @printable
@@ -244,7 +244,7 @@ class PassError(ByocLabError, RuntimeError):
 
     advice = (
         "byoc_lab.trace(mod, pipeline) shows the module before the pass, and byoc_lab.lint(mod, "
-        "pipeline) reports what the passes will trip over"
+        "pipeline) reports the problems that the passes will meet"
     )
 
 
@@ -253,7 +253,7 @@ class DiffError(ByocLabError, ValueError):
 
 
 class ArgumentError(ByocLabError, TypeError):
-    """An argument of a function has the wrong type; the message says which is expected."""
+    """An argument of a function has the wrong type; the message names the expected type."""
 
 
 class StageIndexError(ByocLabError, IndexError):
@@ -297,8 +297,8 @@ class EvaluationError(ByocLabError, RuntimeError):
     """An expression cannot be evaluated: an operator has no reference, or an input is wrong."""
 
     advice = (
-        "Pass inputs of the types of @main's parameters; byoc_lab.build compiles what the NumPy "
-        "reference cannot compute"
+        "Pass inputs of the types of @main's parameters; byoc_lab.build can compile operators "
+        "that the NumPy reference lacks"
     )
 
 
@@ -337,8 +337,7 @@ class BuildError(ByocLabError, RuntimeError):
 
     advice = (
         "If a code generator refuses an operator, leave it to the host (the predicate or the "
-        "pattern's check refuses it), or use byoc_lab.build(fallback=True); else do what the "
-        "message says"
+        "pattern's check refuses it), or use byoc_lab.build(fallback=True); else follow the message"
     )
 
 
@@ -367,9 +366,7 @@ class ValidationError(ByocLabError, AssertionError):
 class NativeExtensionError(ByocLabError, ImportError):
     """The compiled DNNL extension is missing or cannot be loaded."""
 
-    advice = (
-        "byoc-lab doctor says what is missing; without the extension NumPy computes the regions"
-    )
+    advice = "byoc-lab doctor lists missing parts; without the extension NumPy computes the regions"
 
 
 class MissingDependencyError(ByocLabError, ImportError):

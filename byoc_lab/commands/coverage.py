@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--of",
         choices=("operators", "flops"),
         default="operators",
-        help="what --min-coverage is a share of: operators (default), or floating-point operations",
+        help="the unit of --min-coverage: operators (default), or floating-point operations",
     )
     configure_format(parser)
     parser.add_argument("--figure", type=Path, help="write the figure of the coverage to this file")

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.file)
     if options.apply and options.file != STANDARD_INPUT and path.suffix not in TEXT:
         raise ArgumentError(
-            f"--apply writes Relay text in place of the file, and {path} is none; name another "
+            f"--apply replaces the file by Relay text, but {path} is not Relay text; name another "
             f"file with --output"
         )
     with ProgressLine() as progress:

@@ -84,7 +84,7 @@ def _modules(
         yield shown, mod, "", None
         for n, stage in enumerate(saved if saved is not None else (), 1):
             if stage.changed and stage.after is not None:
-                progress(f"examining what {stage.name} left", n, len(saved or ()))
+                progress(f"examining the result of {stage.name}", n, len(saved or ()))
                 yield shown, stage.after, stage.name, stage.numbering.after
 
 

@@ -15,7 +15,8 @@ from byoc_lab.relay.ir.foreign import adopted, refuse_foreign
 from byoc_lab.terminal import ProgressLine
 
 KEEP = (
-    "what the smaller module must still show: finding:CODE (of lint), error:TEXT (in the message "
+    "the problem that the smaller module must still have: finding:CODE (of lint), error:TEXT (in "
+    "the message "
     "of the passes, or its name in decode), crash:TEXT (the class or the message of an error of "
     "build), wrong:BACKEND (numbers, by validate), bisect:PASS (which changes the numbers), "
     "not-offloaded:OPERATOR, cause:CAUSE (of explain), or FILE.py:FUNCTION, a function of a module "

@@ -64,7 +64,7 @@ def configure_inputs(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=1,3,224,224",
-        help="the shape of an input, or a length that an ONNX model names (batch=1); repeatable",
+        help="an input's shape, or a named dimension size of an ONNX model (batch=1); repeatable",
     )
     parser.add_argument(
         "--freeze",
@@ -104,7 +104,7 @@ def configure_target(parser: argparse.ArgumentParser) -> None:
         dest="target",
         help="the name of the back end that gets the regions",
     )
-    parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
+    parser.add_argument("--pipeline", help="the name of the pipeline that will run on the module")
 
 
 def configure_format(parser: argparse.ArgumentParser, about: str = "") -> None:
@@ -208,7 +208,8 @@ def _lengths(name: str, text: str) -> tuple[int, ...]:
     parts = text.removesuffix(",").split(",")
     if not all(p.strip().isdecimal() for p in parts):
         raise ArgumentError(
-            f"--shape {name}: lengths must be whole numbers separated by commas, found {text!r:.80}"
+            f"--shape {name}: dimension sizes must be integers separated by commas, found "
+            f"{text!r:.80}"
         )
     return tuple(int(p) for p in parts)
 

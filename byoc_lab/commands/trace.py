@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         recorded = recorded_trace(options.model, options.pipeline, options, progress)
         for n, stage in enumerate(recorded, 1):
-            progress(f"examining what {stage.name} left", n, len(recorded))
+            progress(f"examining the result of {stage.name}", n, len(recorded))
             _ = stage.findings_after
         progress("writing")
         shown = to_json("trace", _data(recorded)) if options.format == "json" else str(recorded)

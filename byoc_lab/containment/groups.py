@@ -28,7 +28,7 @@ TRIED, TAKEN = 64 << 20, 256 << 20  # memory limit of the trial, and bytes that 
 TRIAL = f"print(len(b'x' * {TAKEN}))"
 TRIAL_SECONDS = 60.0
 FORBIDDEN = "this account may not write it"
-ADVICE = "`systemd-run --user --scope byoc-lab ...` runs a command where it may"
+ADVICE = "`systemd-run --user --scope byoc-lab ...` runs a command in a group that allows it"
 
 
 class GroupError(ByocLabError, RuntimeError):

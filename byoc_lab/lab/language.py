@@ -79,7 +79,7 @@ def language_of(obj: Any, who: str) -> Language:
         return mod
     if isinstance(mod, ForeignModule):
         raise ForeignModuleError(
-            f"{who} needs the module of {mod.language} itself, and this one was saved, as text "
-            f"and nodes; make it again where TVM is"
+            f"{who} needs the original module of {mod.language}, but this is a saved copy; create "
+            f"the module again with TVM installed"
         )
     return RELAY()(mod)

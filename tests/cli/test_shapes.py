@@ -43,7 +43,7 @@ def test_validate_uses_given_shapes_and_values(text, tmp_path, capsys):
     "options, words",
     [
         (["--shape", "x"], "expects NAME="),
-        (["--shape", "x=a,3"], "whole numbers"),
+        (["--shape", "x=a,3"], "must be integers"),
         (["--shape", "x=2,3", "--shape", "x=4,3"], "twice"),
         (["--shape", "q=2,3"], "shape names 'q'"),
         (["--freeze", "x=maybe"], "numbers separated by commas"),

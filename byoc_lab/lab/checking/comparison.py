@@ -91,7 +91,7 @@ class Comparison:
             why = f" ({'; '.join(self.causes)})" if self.causes else ""
             parts.append(f"{counted(self.undecided, 'element')} not compared{why}")
         if self.lost_nans:
-            parts.append(f"numbers among these although the reference is nan: {self.lost_nans}")
+            parts.append(f"{self.lost_nans} of these are numbers although the reference is nan")
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:

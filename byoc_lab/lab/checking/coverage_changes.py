@@ -169,8 +169,8 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             kind = "is a region" if compiler != DEFAULT else f"has Compiler={DEFAULT!r}"
             what = f"its @{gv.name_hint} {kind} already"
         raise ArgumentError(
-            f"coverage takes a module before partitioning, and {what}; give the module that the "
-            f"pipeline began with"
+            f"coverage takes a module before partitioning, and {what}; give the input module of "
+            f"the pipeline"
         )
     return unfolded(Setup.asked(infer_module(mod), backend, pipeline))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Aligned = tuple[int | None, int | None]
-"""The positions of a pass in both pipelines; None where it is not in one."""
+"""The positions of a pass in both pipelines; None for a pipeline without the pass."""
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> list[Aligned]:

@@ -76,7 +76,7 @@ class Correspondence:
         pair_wrappers(self)
 
     def _is_settled(self) -> bool:
-        """Whether no real node without a partner has the label of one in the other module, as after
+        """Whether the unpaired real nodes of the two modules have no label in common, as after
         most rewrites of a trace."""
         mine, theirs = (
             {label(n) for n in flow.real() if n not in partners and not isinstance(n, (Var, Op))}

@@ -64,7 +64,7 @@ def explain_patterns(
     if alike <= len(others):
         raise ArgumentError(
             f"explain_patterns takes modules of one language, found {alike} of {first.language} "
-            f"among {len(listed)}; give those of each language alone"
+            f"among {len(listed)}; call it for each language separately"
         )
     return first.explain_patterns(table, others)
 

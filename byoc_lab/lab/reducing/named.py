@@ -248,8 +248,9 @@ def _named(
         return predicate_named(text, target=target, pipeline=pipeline, imports=imports)
     except UnknownNameError as error:
         raise UnknownNameError(
-            f"{error}. A separate process has what installed packages register, and code that "
-            f"byoc-lab was given with --import. For others, leave out guarded=True, or give "
+            f"{error}. A separate process only has the registrations of installed packages, and "
+            f"of code given to byoc-lab with --import. For others, leave out guarded=True, or "
+            f"give "
             f"predicate_named(..., imports=[FILE])"
         ) from error
 

@@ -59,7 +59,10 @@ class Search:
     def run(self) -> None:
         """Search until no single change is left. Raises Exhausted at the end of the budget."""
         unused = edited(self.current, {})
-        if not self.attempt("drop what is not used", unused) and size_of(unused) < self.size:
+        if (
+            not self.attempt("drop unused parameters and functions", unused)
+            and size_of(unused) < self.size
+        ):
             self.keep = True  # the predicate needs an unused parameter or function
         self.large_cuts()
         while True:

@@ -1,6 +1,6 @@
 """`Numbering`: the numbers of the regions of a stage, in every state of its pass.
 
-A begin annotation that a pass keeps keeps its number. A begin annotation that the pass creates has,
+If a pass keeps a begin annotation, its number stays. A begin annotation that the pass creates has,
 in all states, the number of its region in the result. `relay.analysis.region_numbers` computes the
 number of a region from the numbers of its begins. An external function has the number of the region
 from which it was made.

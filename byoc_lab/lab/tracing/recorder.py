@@ -37,7 +37,7 @@ def trace_relay(
 ) -> Trace:
     """Traces the passes of a Relay module."""
     if patterns:
-        raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
+        raise PassError("patterns are only for Relax modules; Relay passes contain their patterns")
     if not isinstance(mod, IRModule):
         raise PassError(module_expected("trace", mod))
     if era is not None and not isinstance(era, str):

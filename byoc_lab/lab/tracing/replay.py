@@ -110,7 +110,7 @@ def function_of(found: Expr, name: str) -> Function:
 def contradiction(what: str) -> TraceFileError:
     """The error for contradictory rewrites, such as those of a damaged file."""
     return TraceFileError(
-        f"the rewrites of this trace contradict one another: {what}; it is damaged"
+        f"the rewrites of this trace contradict each other: {what}; the trace is damaged"
     )
 
 

@@ -245,7 +245,8 @@ class Trace(Shown):
         begin, end = self[first].index, self[last].index
         if end < begin:
             raise ArgumentError(
-                f"diff goes from an earlier stage to a later one, found {first!r} (number {begin}) "
+                f"diff compares an earlier stage with a later one, found {first!r} (number "
+                f"{begin}) "
                 f"and {last!r} (number {end}); swap them"
             )
         stages = self.stages[begin : end + 1]

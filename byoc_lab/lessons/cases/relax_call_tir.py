@@ -45,7 +45,7 @@ class RelaxCallTir(DumpCase):
     """
 
     name = "relax-call-tir"
-    title = "MergeCompositeFunctions crashes where the module has R.call_tir"
+    title = "MergeCompositeFunctions crashes if the module has R.call_tir"
     reference = (
         "apache/tvm issue 17120, "
         '"[Relax][Bug] Segmentation fault when using the MergeCompositeFunctions transform", '

@@ -73,7 +73,7 @@ class TwoAdds(PipelineCase):
         partitioned = PartitionGraph()(mod)
         if any("nn.relu" in operators_in(f) for f in regions_of(partitioned)):
             return None
-        return Symptom("nothing is offloaded: two adds stand before relu", partitioned)
+        return Symptom("nothing is offloaded: there are two adds before relu", partitioned)
 
 
 def _folding() -> list[Pass]:

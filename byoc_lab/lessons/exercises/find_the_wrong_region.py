@@ -76,11 +76,11 @@ name.
         if reply == name:
             return None
         if reply == "main":
-            return Mistake("main", "@main has no fault of its own", wrong)
+            return Mistake("main", "@main itself has no fault", wrong)
         if reply not in names:
             return Mistake("unknown", f"no region is named {reply!r}", wrong)
         key = "after" if names.index(reply) > names.index(name) else "before"
-        return Mistake(key, f"{reply} computes what it should", wrong)
+        return Mistake(key, f"{reply} computes the right results", wrong)
 
     def _name(self, mod: IRModule, seed: int) -> str:
         return _regions(mod)[1 + seed % (REGIONS - 2)]

@@ -129,6 +129,6 @@ def _compared(said: Any, call: Call, cause: str, value: str) -> Mistake | None:
         return Mistake("vague-reason", f"the reason {reason!r:.100} does not tell about {shown}")
     others = [name for name in ATTRIBUTES if name != cause and name in words]
     if others:
-        told = f"the reason {reason!r:.100} names {others[0]}, which is not in the way: {shown}"
+        told = f"the reason {reason!r:.100} names {others[0]}, which is supported: {shown}"
         return Mistake("other-cause", told)
     return None

@@ -44,8 +44,8 @@ class _Unseen(DisplayHook):
 class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     """The shell of a graded notebook: Jupyter's magics, `display`, `await` and `task?` work.
 
-    Commands of the system are refused with a line of output, and the cell goes on. It has the name
-    of Jupyter's shell, because programs check this name to detect a notebook.
+    System commands are refused with a line of output, and the cell continues. It has the name of
+    Jupyter's shell, because programs check this name to detect a notebook.
     """
 
     displayhook_class = Type(_Unseen)

@@ -72,7 +72,7 @@ def graded(
     except ChildError as error:
         return Grade(name, 0, NOT_JUDGED, "", (), (*told, f"the judge {error.kind}: {error}"))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        message = f"what your notebook gave is not a reply: {type(error).__name__}"
+        message = f"the result of your notebook is not a valid reply: {type(error).__name__}"
         return Grade(name, 0, "crashed", "no-reply", (message,), (*told, str(error)[:200]))
     points = notebooks.POINTS if verdict["passed"] else 0
     status = "passed" if verdict["passed"] else "not yet"

@@ -111,7 +111,7 @@ class Settings:
             if unknown := [name for name in names if name not in known]:
                 raise SettingsError(
                     f"{SETTINGS}: {key} names {unknown[0]!r}, who is not a student of the class; "
-                    f"write the name as it is in the table of points"
+                    f"write the name as in the table of points"
                 )
 
 

@@ -119,7 +119,7 @@ MESSAGES = (
         r"free variables: \[Var\((?P<variable>\w+?_input\d+),",
         "January to April 2020",
         "%{variable} is the input of a subgraph that was opened and never closed",
-        "Put a compiler_end where its value leaves, or remove the begin",
+        "Put a compiler_end on the value that leaves it, or remove the begin",
         ("Check failed: fv.size() == 0 (1 vs. 0) : There are free variables: "
          "[Var(dnnl_input4, ty=TensorType([10, 10], float32))]",),
         ("BYL002",),
@@ -182,9 +182,9 @@ MESSAGES = (
         r"Cannot find the corresponding (?:region|subgraph) for end annotation",
         ANY_TVM,
         "A compiler_end closes a value that is in no region: no argument of it has a "
-        "compiler_begin, or a let, an if or a reference stands between",
-        "Put compiler_begin on every input of what the end closes, or remove the end. Regions "
-        "cannot go across let, if and references",
+        "compiler_begin, or there is a let, an if or a reference between",
+        "Put compiler_begin on every input of the region that the end closes, or remove the end. "
+        "Regions cannot cross let, if and references",
         ("TVMError: Cannot find the corresponding region for end annotation:\n"
          "#[version = \"0.0.5\"]\nannotation.compiler_end(%0, compiler=\"dnnl\")",),
         ("BYL001", "BYL010", "BYL003"),
@@ -195,7 +195,7 @@ MESSAGES = (
         r"Cannot find the corresponding subgraph for start annotation",
         "January to April 2020",
         "A compiler_begin opens a subgraph that nothing closes",
-        "Put a compiler_end where the value of the subgraph leaves, or remove the begin",
+        "Put a compiler_end on the value that leaves the subgraph, or remove the begin",
         ("Check failed: sg != nullptr: Cannot find the corresponding subgraph for start "
          "annotation:\nannotation.compiler_begin(%x)",),
         ("BYL002",),

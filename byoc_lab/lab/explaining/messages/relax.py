@@ -123,7 +123,8 @@ MESSAGES = (
         RELAX,
         "A pass of TVM met {kind}, for which it has no rule. MergeCompositeFunctions has none for "
         "branches (If), R.match_cast (MatchCast), texts (StringImm) and packed functions "
-        "(ExternFunc): those of R.call_packed and R.call_dps_packed, and what RunCodegen leaves",
+        "(ExternFunc): those of R.call_packed and R.call_dps_packed, and the calls that "
+        "RunCodegen creates",
         "After RunCodegen: partition before it, and only once. Else leave the pass out and give "
         "FuseOpsByPattern annotate_codegen=True, as byoc_lab.relax.partition_for_dnnl does; or "
         "read the module with byoc_lab.importers.relax.from_relax",
@@ -187,8 +188,8 @@ MESSAGES = (
         r"CodeGenVM cannot emit this Relax operator directly\.[\s\S]{0,300}?Offending call:\s*"
         r"(?P<call>[^\n]+)",
         "Relax in TVM 0.27",
-        "The call {call} was still there when the module was built: no back end took it, and "
-        "LegalizeOps did not lower it",
+        "The call {call} was still there when the module was built: no back end offloaded it, "
+        "and LegalizeOps did not lower it",
         "Run relax.transform.LegalizeOps() after the partitioning; relax.build runs it unless "
         "relax_pipeline= is given. An operator without a rule there must be in a region",
         (

@@ -85,7 +85,7 @@ class BlockedMatch(LintRule):
         except ByocLabError as error:
             yield self.finding(
                 f"the pipeline fails on this module, up to MergeComposite: {error}",
-                "correct what the message names",
+                "correct the code that the message names",
                 None,
                 severity=Severity.ERROR,
             )
@@ -148,8 +148,9 @@ class BlockedMatch(LintRule):
         gained = experiment.simplified()
         if gained:
             yield self._blocked(
-                f"{called(norms[0])} stands where patterns ask for the operators that it is made "
-                f"of: if it were simplified and folded there would be {_counted(gained)} more",
+                f"{called(norms[0])} is in the place of operators that patterns need, which it "
+                f"can be decomposed into: if it were simplified and folded there would be "
+                f"{_counted(gained)} more",
                 "run SimplifyInference, FoldConstant and FoldScaleAxis before MergeComposite, "
                 "under PassContext(opt_level=3)",
                 norms,
@@ -169,7 +170,7 @@ class BlockedMatch(LintRule):
             yield self._blocked(
                 f"{escape.entry} matches, except that {called(user)}, outside of the match, uses "
                 f"the value of {called(value)} inside",
-                "let the other user compute the value again, or give it a pattern of its own",
+                "let the other user compute the value again, or write a separate pattern for it",
                 [value, user],
                 home,
             )

@@ -52,8 +52,8 @@ class DuplicateSymbol(LintRule):
                 yield self.finding(
                     f"two external functions have the symbol {symbol!r}: one in @{seen[symbol]}, "
                     f"one in @{home}",
-                    "give each a symbol of its own; PartitionGraph(mod_name=...) changes all of a "
-                    "module",
+                    "give each a unique symbol; PartitionGraph(mod_name=...) changes all symbols "
+                    "of a module",
                     func,
                     function=home,
                 )

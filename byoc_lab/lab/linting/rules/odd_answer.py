@@ -87,7 +87,7 @@ class OddAnswer(LintRule):
         for text in dict.fromkeys(answers.odd):
             yield self.finding(text, "return True, False, or Refused('why')", None)
         for text in answers.changes:
-            yield self.finding(text, "answer from what the match or call is, alone", None)
+            yield self.finding(text, "let the result depend only on the match or call", None)
 
 
 def _raised_by(asking: Pass, mod: IRModule) -> PredicateError | None:

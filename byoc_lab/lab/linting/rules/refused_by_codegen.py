@@ -63,7 +63,7 @@ class RefusedByCodegen(LintRule):
             if isinstance(node.op, Function):
                 yield self.finding(
                     f"{called(node)} goes to {compiler}, whose pattern table has no composite of "
-                    f"this name: a code generator that goes by the table refuses it",
+                    f"this name: a code generator that relies on the table refuses it",
                     f"give the composite a name of the table of {compiler}, or add its entry there",
                     node,
                     subject,

@@ -101,7 +101,7 @@ def _close_default(path: list[Expr], subject: Subject) -> list[Proposal]:
     regions = dict.fromkeys(r for n in path if (r := subject.regions.of(n)) is not None)
     return [
         Proposal(
-            'put compiler_end(..., "default") where the way leaves "default"',
+            'put compiler_end(..., "default") where the path leaves "default"',
             subject.name,
             ends_on(leaving_edges(region.nodes, subject), DEFAULT),
         )

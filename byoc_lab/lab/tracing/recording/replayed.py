@@ -151,8 +151,8 @@ def _pass_of(stage: Stage, era: str | None) -> Pass:
 
 def _unknown_arguments(stage: Stage, call: str) -> str:
     return (
-        f"the recording does not tell with which arguments {stage.name} ran, and its result does "
-        f"not either; give the pass: stage.replayed({call})"
+        f"neither the recording nor its result shows the arguments of {stage.name}; give the "
+        f"pass: stage.replayed({call})"
     )
 
 

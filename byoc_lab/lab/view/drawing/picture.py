@@ -77,9 +77,8 @@ def picture_of(
 
 
 def _unused(mod: IRModule, gv: GlobalVar) -> bool:
-    """Whether a function without callers cannot be called from outside either: it is a function of
-    another language that is not exported, or a region of @main (PartitionGraph adds the function
-    before it adds the call)."""
+    """Whether a function without callers is not an entry point: a function of another language that
+    is not exported, or a region of @main (PartitionGraph adds the function before the call)."""
     if isinstance(mod, ForeignModule) and "global_symbol" not in mod[gv].attrs:
         return True
     return "Compiler" in mod[gv].attrs and any(other.name_hint == "main" for other in mod)

@@ -64,8 +64,8 @@ class Ids:
         """Give the nodes of a result the ids of the nodes in the same position; returns the ids of
         nodes that replaced a node.
 
-        All other nodes are the input node with the same id. If several nodes have the position of
-        one node, the first keeps its id.
+        Any other node corresponds to the input node with the same id. If several nodes have the
+        position of one node, the first keeps its id.
         """
         used: set[str] = set()
         replaced: set[str] = set()
