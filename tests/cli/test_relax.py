@@ -43,7 +43,7 @@ def test_saved_relax_trace_cannot_be_traced_again(
     assert "MergeCompositeFunctions" in capsys.readouterr().out
     assert cli.main(["lint", str(saved)]) == cli.OK
     assert cli.main(["trace", str(saved), "--pipeline", "dnnl"]) == cli.USAGE
-    assert "make it again where TVM is" in capsys.readouterr().err
+    assert "create the module again with TVM installed" in capsys.readouterr().err
 
 
 def test_lint_and_diff_read_relax_modules_and_reduce_refuses_them(
