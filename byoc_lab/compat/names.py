@@ -204,34 +204,36 @@ SOURCES: dict[str, tuple[str, ...]] = {
 }
 
 WHOLE: dict[str, str] = {"tvm.testing.plugin": f"{_HERE}.testing.pytest_plugin"}
-"""Modules that are byoc_lab's as they are: pytest looks into the very module."""
+"""Modules that are used unchanged, because pytest inspects the module object."""
 
 _NO_KERNELS = (
-    "operators have no kernels to choose from: Relax lowers them, and back ends take regions"
+    "operators have no alternative kernels here: Relax lowers them, back ends compile regions"
 )
 _NO_DEVICES = (
-    "everything but regions runs on the CPU; AnnotateTarget says which compiler takes what"
+    "all operators outside regions run on the CPU; AnnotateTarget assigns operators to compilers"
 )
-NO_GRADIENTS = "byoc_lab compiles networks for inference; train in the framework they come from"
-_NO_MEMORY = "memory is no part of Relay here; relay.build plans it for the module as a whole"
+NO_GRADIENTS = (
+    "byoc_lab compiles networks only for inference; train them in their original framework"
+)
+_NO_MEMORY = "memory is not part of Relay here; relay.build plans it for the whole module"
 
 INSTEAD: dict[str, str] = {
-    "tvm": "byoc_lab carries Relay, its passes and executors, apache-tvm what else there is",
-    "tvm.autotvm": "tuning went with Relay; byoc_lab.build compiles without it",
-    "tvm.auto_scheduler": "tuning went with Relay; byoc_lab.build compiles without it",
+    "tvm": "byoc_lab provides Relay, its passes and executors; apache-tvm provides the rest",
+    "tvm.autotvm": "TVM removed tuning with Relay; byoc_lab.build compiles without it",
+    "tvm.auto_scheduler": "TVM removed tuning with Relay; byoc_lab.build compiles without it",
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
-    "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
+    "tvm.micro": "microTVM is not included; byoc_lab runs on this machine's CPU",
     "tvm.relay": "dir(byoc_lab.relay) lists the names of Relay that are supported",
-    "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
+    "tvm.relay.backend.contrib": "UMA is not included; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
-    "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
+    "tvm.relay.collage": "use a pattern table with MergeComposite, AnnotateTarget, PartitionGraph",
     "tvm.relay.data_dep_optimization": "operators on sparse weights are not supported; "
     "simplify_fc_transpose is",
-    "tvm.relay.frontend": "from_onnx and from_pytorch are there; byoc_lab.compat.load_importer "
-    "loads another importer of TVM's from its file. Or import the network with the TVM it was "
-    "written for, save its text (mod.astext()) and read that with relay.parse",
+    "tvm.relay.frontend": "from_onnx and from_pytorch are supported; byoc_lab.compat.load_importer "
+    "loads another importer of TVM from its file. Or import the network with its original TVM, "
+    "save its text (mod.astext()) and parse that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
-    "cublas, cudnn and cutlass; register a pattern table of your own with "
+    "cublas, cudnn and cutlass; register your own pattern table with "
     "relay.op.contrib.register_pattern_table",
     "tvm.relay.op.OpStrategy": _NO_KERNELS,
     "tvm.relay.op.debug": "byoc_lab.run.reference.evaluate(mod, inputs, keep=True) has "
@@ -240,17 +242,16 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.op.register_strategy": _NO_KERNELS,
     "tvm.relay.op.strategy": _NO_KERNELS,
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
-    "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
-    "they need",
+    "tvm.relay.transform": "dir(relay.transform) lists the supported passes",
     "tvm.relay.op.random": "draw random numbers with NumPy, and pass them as inputs or constants",
     "tvm.relay.random": "draw random numbers with NumPy, and pass them as inputs or constants",
     "tvm.relay.testing.check_grad": NO_GRADIENTS,
     "tvm.relay.transform.FirstOrderGradient": NO_GRADIENTS,
     "tvm.relay.transform.LazyGradientInit": NO_GRADIENTS,
     "tvm.relay.transform.gradient": NO_GRADIENTS,
-    "tvm.relay.transform.PartialEvaluate": "FoldConstant computes what depends on constants alone",
-    "tvm.relay.transform.Defunctionalization": "functions that are arguments run as they are",
-    "tvm.relay.transform.CollagePartition": "take a pattern table and MergeComposite, "
+    "tvm.relay.transform.PartialEvaluate": "FoldConstant evaluates constant subexpressions",
+    "tvm.relay.transform.Defunctionalization": "higher-order functions run without this pass",
+    "tvm.relay.transform.CollagePartition": "use a pattern table with MergeComposite, "
     "AnnotateTarget, PartitionGraph",
     "tvm.relay.transform.ManifestAlloc": _NO_MEMORY,
     "tvm.relay.transform.ManifestLifetimes": _NO_MEMORY,
@@ -267,7 +268,7 @@ INSTEAD: dict[str, str] = {
     "them in turn with graph_executor.GraphModule",
     "tvm.driver": "build with relay.build, run with graph_executor.GraphModule",
     "tvm.driver.tvmc": "byoc-lab is the command line; in Python, relay.build and GraphModule",
-    "tvm.target.datatype": "custom data types need a lowering of TIR, which apache-tvm has no "
-    "more; relay reads and types them (cast(dtype='custom[name]32')), nothing computes them",
+    "tvm.target.datatype": "custom data types need a lowering of TIR, which apache-tvm no longer "
+    "has; relay parses and types them (cast(dtype='custom[name]32')), but cannot compute them",
     "tvm.contrib": "byoc_lab runs modules with relay.build and GraphModule",
 }

@@ -27,9 +27,9 @@ def _module(name: str, codegen: Codegen, function: Any) -> Any:
     unknown = [size for param in function.params for size in unknown_sizes_of(param)]
     if unknown:
         raise BuildError(
-            f"region @{function.attrs['global_symbol']} of {name} has sizes that are not known "
-            f"({', '.join(sorted(set(map(str, unknown))))}), and code generators of "
-            f"byoc_lab.relax.register compile known ones: give them with "
+            f"region @{function.attrs['global_symbol']} of {name} has unknown sizes "
+            f"({', '.join(sorted(set(map(str, unknown))))}), but code generators of "
+            f"byoc_lab.relax.register compile only known sizes: set them with "
             f"relax.transform.BindSymbolicVars"
         )
     made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])

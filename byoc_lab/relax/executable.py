@@ -200,7 +200,7 @@ def check_is_array(param: Any) -> None:
     if is_shape_type(param.ty) or is_number_type(param.ty):
         raise InputError(
             f"input {name_of(param)} is {param.ty}, and the inputs that are compared are arrays: "
-            f"write the value into main in the place of that parameter"
+            f"replace that parameter by its value in main"
         )
 
 

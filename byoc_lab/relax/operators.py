@@ -182,7 +182,7 @@ OWN_FORMS: Mapping[str, Translation] = {
     "nn.group_norm": _grouped_norm,
     "nn.instance_norm": _grouped_norm,
 }
-"""Operators that DNNL computes in forms of its own."""
+"""Operators with a separate form for DNNL."""
 OPERATORS = (
     *OWN_FORMS,
     "nn.gelu",

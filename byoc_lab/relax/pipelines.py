@@ -13,7 +13,7 @@ from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODE_GENERATION = "RunCodegen"
-"""The pass that makes code of regions."""
+"""The pass that generates code for regions."""
 
 
 def backend_of(target: Any, pipeline: Any, mod: Any) -> RelaxBackend:

@@ -351,7 +351,7 @@ def test_set_span_fills_in_missing_spans_alone() -> None:
         assert set_span(relay.var("y"), "y").span is None
         with tvm.testing.enable_span_filling():
             assert names(set_span(relay.var("y"), "y")) == ["y"]
-    with pytest.raises(TypeError, match="RefCreate cannot be given a place"):
+    with pytest.raises(TypeError, match="RefCreate cannot get a span"):
         set_span(relay.RefCreate(relay.var("y")), "ref")
 
 

@@ -77,7 +77,7 @@ def test_table_replaces_the_patterns_and_the_back_end() -> None:
 )
 def test_invalid_table_is_a_part_with_its_error(table: str, words: str) -> None:
     ((heading, error),) = looked("shadowed-pattern", table=table)
-    assert heading == "The pattern table cannot be made"
+    assert heading == "The pattern table cannot be created"
     assert isinstance(error, Exception)
     assert words in str(error)
 
@@ -93,7 +93,7 @@ def test_message_is_decoded_even_if_the_relay_text_is_unreadable() -> None:
 
 def test_unknown_pass_is_a_part_with_the_error() -> None:
     ((heading, error),) = parts(**{**SAMPLE, "passes": ["FoldConstants"]})
-    assert heading == "The passes cannot be made"
+    assert heading == "The passes cannot be created"
     assert "FoldConstant" in str(error)
 
 

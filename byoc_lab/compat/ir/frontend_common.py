@@ -118,7 +118,7 @@ def _placed(sym: Any, span: Span, memo: dict[Expr, Expr]) -> Any:
         if pre.span is not None or isinstance(pre, Op):
             return post
         if type(pre) not in _WITH_FIELDS:
-            raise TypeError(f"set_span: {pre.summary()} cannot be given a place")
+            raise TypeError(f"set_span: {pre.summary()} cannot get a span")
         return _WITH_FIELDS[type(pre)](post, span=span)
 
     if isinstance(sym, TupleWrapper):

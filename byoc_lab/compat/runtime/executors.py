@@ -124,7 +124,7 @@ def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]]
     if kind == "graph" and not is_static(result):
         raise InputError(
             f"Graph Executor only supports static graphs, got output type {result}; "
-            f'relay.create_executor("vm") takes shapes that are not known'
+            f'relay.create_executor("vm") accepts unknown shapes'
         )
     try:
         executable = building.build(mod, target).executable

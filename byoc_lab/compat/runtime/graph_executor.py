@@ -80,7 +80,7 @@ class GraphModule:
 
     def __init__(self, module: Library):
         if not isinstance(module, Library):
-            raise TypeError(f"GraphModule takes what relay.build gave, found {module!r}")
+            raise TypeError(f"GraphModule takes a result of relay.build, found {module!r}")
         self.module = _Running(module, self)
         self.executable: Executable = module.executable
         self.parameters = {p.name_hint: p for p in self.executable.mod["main"].params}

@@ -82,7 +82,7 @@ class VirtualMachine:
         if isinstance(exe, building.Library):
             exe = Executable(exe.ir_mod)
         if not isinstance(exe, Executable):
-            raise TypeError(f"VirtualMachine takes what relay.vm.compile gave, found {exe!r}")
+            raise TypeError(f"VirtualMachine takes a result of relay.vm.compile, found {exe!r}")
         self._executable = exe
         self._set: dict[str, dict[str, Any]] = {}
         self._result: Any = None

@@ -117,9 +117,7 @@ def array_of(tensor: Any) -> Array:
     from onnx import checker, numpy_helper
 
     if any(n < 0 for n in tensor.dims):
-        raise ImporterError(
-            f"tensor {tensor.name!r:.80} has a negative length: {list(tensor.dims)}"
-        )
+        raise ImporterError(f"tensor {tensor.name!r:.80} has a negative size: {list(tensor.dims)}")
     dtype_of(tensor.data_type)
     try:
         array: Array = numpy_helper.to_array(tensor)

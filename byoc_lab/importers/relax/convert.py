@@ -136,7 +136,7 @@ def _relay_type(ty: Any, what: str) -> Type:
         return TupleType([_relay_type(field, what) for field in fields])
     if is_shape_type(ty) or is_number_type(ty):
         raise ImporterError(
-            f"{what} must be a tensor, found {ty}; write its value into the function in its place"
+            f"{what} must be a tensor, found {ty}; replace it by its value in the function"
         )
     sizes = sizes_of(ty)
     known = sizes is not None and all(hasattr(size, "value") for size in sizes)
@@ -255,12 +255,12 @@ def _no_counterpart(name: str, call: Any) -> str:
         callee = call.args[0]
         what = getattr(callee, "name_hint", None) or getattr(callee, "global_symbol", "")
         return (
-            f"relax.{name} calls @{what}, which is code below operators and has no counterpart in "
+            f"relax.{name} calls @{what}, which is lowered code without a counterpart in "
             f"Relay; import the module as it was before LegalizeOps and RunCodegen"
         )
     return (
-        f"Relay has no counterpart of relax.{name}; {len(RELAX_NAMES)} operators have one, which "
-        f"sorted(byoc_lab.relay.op.framework.registry.RELAX_NAMES) lists"
+        f"Relay has no counterpart of relax.{name}; byoc_lab.relay.op.framework.registry."
+        f"RELAX_NAMES has the {len(RELAX_NAMES)} operators with a counterpart"
     )
 
 

@@ -1,1 +1,1 @@
-"""Reading modules of Relax: operator calls, variables, types, sizes that are not known."""
+"""Reads Relax modules: operator calls, variables, types, unknown sizes."""

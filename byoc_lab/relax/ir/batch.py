@@ -20,14 +20,14 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.relax_values import is_variable, name_of, sizes_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-# No 1, which would broadcast.
+# Not 1, because a size of 1 would broadcast.
 NOMINAL = 2
 _assumed = ContextVar("assumed batch", default=NOMINAL)
 
 
 @contextmanager
 def assumed(size: int) -> Iterator[None]:
-    """Inside, translated modules with an unknown batch get a batch of this size."""
+    """Within this context, translated modules with an unknown batch get a batch of this size."""
     token = _assumed.set(size)
     try:
         yield
@@ -63,8 +63,8 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
 
 
 def sizes_for(function: Any, arguments: Sequence[Any] | None = None) -> dict[str, int]:
-    """The sizes of a Relax function that are not known, as arguments have them; without arguments
-    small ones, each another. Raises InputError for an argument without that axis."""
+    """Values for the unknown sizes of a Relax function, taken from the arguments; without
+    arguments, small distinct numbers. Raises InputError for an argument without that axis."""
     unknown = unknown_sizes(function)
     if arguments is None:
         return {name: NOMINAL + n for n, name in enumerate(unknown)}
@@ -115,7 +115,5 @@ def why_not_per_sample(root: Expr, batches: Container[Expr]) -> str | None:
             mixed = isinstance(axis, int) and axis % len(ty.shape) == 0
         if mixed:
             assert isinstance(node.op, Op)
-            return (
-                f"{node.op.name} along axis {axis} mixes the samples of a batch that is not known"
-            )
+            return f"{node.op.name} along axis {axis} mixes the samples of an unknown batch"
     return None

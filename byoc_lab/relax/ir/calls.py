@@ -16,7 +16,7 @@ CODEGEN = "Codegen"  # attribute of a function that a back end compiles
 COMPILED = "external_mods"  # the module attribute with the modules that RunCodegen compiled
 COMPOSITE = "Composite"  # attribute of a function created from a match
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
-"""Operators that call code below operators."""
+"""Operators that call lowered code."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,7 @@ from byoc_lab.errors import FreeVariableError, WellFormedError
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-COPY = (
-    "make each function from variables of its own: relax.utils.copy_with_new_vars(function) copies "
-    "one"
-)
+COPY = "give each function separate variables: relax.utils.copy_with_new_vars(function) copies one"
 
 
 @dataclass(frozen=True)

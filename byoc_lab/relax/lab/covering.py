@@ -117,7 +117,7 @@ def _run(what: str, mod: Any, passes: list[Any]) -> CoverageChange:
         return CoverageChange(what, None, str(error)[:200])
     for symbol, function in region_functions(made).items():
         if lowered := lowered_in(function):
-            refused = f"@{symbol} has {' and '.join(lowered)} in the place of operators"
+            refused = f"@{symbol} has {' and '.join(lowered)} instead of operators"
             return CoverageChange(what, None, refused)
     return CoverageChange(what, work_of(made).totals)
 

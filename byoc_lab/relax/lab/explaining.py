@@ -41,7 +41,7 @@ from byoc_lab.relax.patterns.report import Entry, entries_of, fused
 from byoc_lab.relax.pipelines import backend_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-OUTSIDE_DATAFLOW = "the call is in no dataflow block, where alone patterns are matched"
+OUTSIDE_DATAFLOW = "the call is not in a dataflow block, and patterns are matched only there"
 NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
 """The layouts of images that libraries for GPUs ask for."""
 
@@ -281,7 +281,7 @@ class _Asked:
                 self._late[e.name] = None
                 return found(
                     "order",
-                    f"{e.name} alone takes it; an earlier entry took a part of its match",
+                    f"{e.name} matches it alone; an earlier entry took a part of its match",
                 )
         if roots:
             return self._left_over(call)

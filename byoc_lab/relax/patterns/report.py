@@ -302,9 +302,9 @@ def _unmatched(position: int, entry: Entry, functions: Sequence[RelaxFunction]) 
         found = misses.match
         if found is not None:
             why = (
-                "FuseOpsByPattern makes no composite of it"
+                "FuseOpsByPattern creates no composite for it"
                 if found.dataflow
-                else "that is in no dataflow block, where alone FuseOpsByPattern looks"
+                else "which is not in a dataflow block, and FuseOpsByPattern searches only there"
             )
             reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)

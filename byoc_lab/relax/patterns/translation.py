@@ -235,7 +235,7 @@ _UNKNOWN = "Relax's patterns do not know it"
 _WHY_NOT: Mapping[type, str] = {
     VarPattern: "in Relax every value is bound to a variable, so it would match any; use wildcard()"
 }
-"""Why a class of patterns has no translation, where it is not _UNKNOWN."""
+"""{class of patterns: reason that it has no translation}, if not _UNKNOWN."""
 
 
 def _may_be_constant(pattern: DFPattern) -> bool:

@@ -353,7 +353,9 @@ def test_state_that_grows_is_named_in_the_error(condition: str, advice: str) -> 
     with pytest.raises(UnknownValueError) as found:
         from_onnx(model)
     assert "node 'grow', operator Loop" in str(found.value) and advice in str(found.value)
-    assert "state 's' is Tensor[(2), float32] before a turn and Tensor[(5)" in str(found.value)
+    assert "state 's' is Tensor[(2), float32] before an iteration and Tensor[(5)" in str(
+        found.value
+    )
 
 
 def test_build_of_a_loop_over_unknown_sizes_names_the_inputs() -> None:

@@ -57,7 +57,7 @@ def test_relax_module_converted_there_and_back_computes_the_same(sample: Sample)
     if mod is None:
         pytest.skip("the operator has no translation to Relax")
     if calls_code(mod):
-        with pytest.raises(ImporterError, match="is code below operators and has no counterpart"):
+        with pytest.raises(ImporterError, match="is lowered code without a counterpart"):
             from_relax(mod)
         return
     back, params = from_relax(mod)

@@ -169,7 +169,7 @@ def test_other_orders_of_given_passes_are_tried() -> None:
     what = {c.what: c for c in found.changes}
     assert what["without LegalizeOps (pass 0)"].totals.offloaded == 1
     late = what["partition_for_dnnl before LegalizeOps (pass 0)"]
-    assert late.totals is None and "_dnnl has call_tir in the place of operators" in str(late)
+    assert late.totals is None and "_dnnl has call_tir instead of operators" in str(late)
     table = [("dnnl.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
     fuse, merge = relax.transform.FuseOpsByPattern(table), relax.transform.MergeCompositeFunctions()
     (warning,) = explain(mod, pipeline=[fuse, "LegalizeOps", merge]).warnings

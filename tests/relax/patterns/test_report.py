@@ -48,7 +48,7 @@ def test_each_entry_has_its_status() -> None:
 def test_match_that_is_not_fused_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "composites", lambda entries, mods, unchecked=False: Counter())
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
-    assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
+    assert entry.status == "never" and entry.reason.endswith("creates no composite for it")
 
 
 def test_pattern_never_matches_outside_of_a_dataflow_block() -> None:
@@ -58,7 +58,7 @@ def test_pattern_never_matches_outside_of_a_dataflow_block() -> None:
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.nn.relu(x)))
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], builder.get())
-    assert entry.status == "never" and "no dataflow block" in entry.reason
+    assert entry.status == "never" and "not in a dataflow block" in entry.reason
 
 
 def test_unbound_constant_is_reported() -> None:

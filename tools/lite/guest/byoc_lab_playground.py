@@ -58,13 +58,13 @@ def parts(
     try:
         chosen = chosen_passes(pipeline, passes, era)
     except ByocLabError as error:
-        yield "The passes cannot be made", error
+        yield "The passes cannot be created", error
         return
     if table.strip():
         try:
             chosen = with_table(chosen, table_of(table))
         except Exception as error:  # any error of the user's code
-            yield "The pattern table cannot be made", error
+            yield "The pattern table cannot be created", error
             return
     with PassContext(opt_level=level_of(pipeline)):
         yield from _of_module(mod, chosen, pipeline)

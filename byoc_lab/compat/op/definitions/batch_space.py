@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import dim, fail
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
-BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks, per spatial axis")
+BLOCKS = Attr("block_shape", integers, (1, 1), "size of the blocks, per spatial axis")
 TO_BATCH, TO_SPACE = "nn.space_to_batch_nd", "nn.batch_to_space_nd"
 
 

@@ -73,7 +73,7 @@ class EtaExpand(ModulePass):
         rules = []
         if self.expand_constructor:
             rules += [
-                RewriteRule("expand constructor", "it stands as a value", constructor),
+                RewriteRule("expand constructor", "it is used as a value", constructor),
                 RewriteRule("keep constructor", "it is called", called),
             ]
         if self.expand_global_var:

@@ -49,9 +49,9 @@ class Inline(ModulePass):
                 others = ", ".join(f"@{g.name_hint}" for g in _globals_in(out[gv], mod))
                 raise PassError(
                     f"@{gv.name_hint} is marked Inline, but calls {others}, which cannot be "
-                    f"inlined: mark these as well, or take the mark away"
+                    f"inlined: also mark these, or remove the mark"
                 )
-            reason = "it is where it was called"
+            reason = "its body is inlined at the call"
             report_function("remove function", reason, gv.name_hint, out[gv], None)
             del out[gv]
         return typed_as(mod, out)

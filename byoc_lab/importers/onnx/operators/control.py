@@ -187,7 +187,7 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
         old, new = node.type_of(state), node.type_of(after)
         same = (old.dtype, len(old.shape)) == (new.dtype, len(new.shape))
         if not same or any(map(differ, old.shape, new.shape)):
-            types = f"{old} before a turn and {new} after it"
+            types = f"{old} before an iteration and {new} after it"
             _need_turns(node, f"whose state {state.name_hint!r:.80} is {types}")
     scanned = outputs[1 + len(states) :]
     if not all(node.type_of(x).is_static for x in scanned):

@@ -110,7 +110,7 @@ def split_to_sequence(node: Node) -> Sequences:
         sizes = [min(size, length - start) for start in steps] if size else given.tolist()
         keep = True
     if sum(sizes) != length or len(sizes) < 1:
-        node.fail(f"parts of {sizes} do not make the length of {length}")
+        node.fail(f"parts of {sizes} do not add up to {length} elements")
     ends = [int(n) for n in np.cumsum(sizes)[:-1]]
     parts = relay.split(x, ends, axis=axis) if ends else [x]
     elements = [parts[i] for i in range(len(sizes))]

@@ -280,7 +280,7 @@ def arange(node: Node) -> Any:
         return Constant(np.arange(*bounds).astype(node.result_dtype))
     if not all(isinstance(n, (int, Expr)) for n in bounds):
         node.fail(
-            "the length of this range is not one that Relay can compute: sums, differences, "
+            "Relay cannot compute the length of this range: sums, differences, "
             "products and floor divisions of sizes are supported; export without it dynamic"
         )
     found = relay.arange(*(n if isinstance(n, Expr) else relay.const(n, "int64") for n in bounds),
