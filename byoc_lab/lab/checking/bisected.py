@@ -159,7 +159,7 @@ class Bisection:
                 f"largest value {found.scale:.3g}"
             )
             if found.hidden:
-                yield "  the outputs are the same within rounding: later operators hide it"
+                yield "  the outputs are equal within rounding: later operators hide the difference"
         if self.folder is not None:
             yield f"  repro: {self.folder / 'repro.py'}"
 

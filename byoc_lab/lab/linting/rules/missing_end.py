@@ -95,8 +95,8 @@ class MissingEnd(LintRule):
             beside = [e for e in edges if _value(e) in {_value(m) for m in mine}]
             yield self.finding(
                 f"{called(node)} uses a value of region {subject.number(region)} "
-                f"({region.target}) from before its compiler_end, which pulls {called(node)} "
-                f"into the region; its result has no compiler_end",
+                f"({region.target}) instead of its compiler_end, which pulls {called(node)} into "
+                f"the region; the result of {called(node)} has no compiler_end",
                 "use the compiler_end of that value as the argument, or put compiler_end on "
                 "this result as well",
                 node,
