@@ -57,7 +57,7 @@ def quickest(turns: list[Figures]) -> Figures:
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--kind", choices=sorted(PER_BLOCK), default="batch_norm")
-    parser.add_argument("--repeat", type=int, default=3, help="how often in all")
+    parser.add_argument("--repeat", type=int, default=3, help="number of repetitions")
     options = parser.parse_args()
     from byoc_lab import trace
 

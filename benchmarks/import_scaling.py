@@ -74,7 +74,7 @@ def import_seconds(model: Any) -> float:
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--repeat", type=int, default=3, help="how often in all")
+    parser.add_argument("--repeat", type=int, default=3, help="number of repetitions")
     parser.add_argument("--oracle", action="store_true", help="time TVM's own importer, too")
     options = parser.parse_args()
     models = {n: chain(n) for n in NODES}

@@ -70,7 +70,7 @@ def steps(length: int, folder: Path) -> dict[str, float]:
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--repeat", type=int, default=2, help="how often in all")
+    parser.add_argument("--repeat", type=int, default=2, help="number of repetitions")
     options = parser.parse_args()
     quickest: dict[int, dict[str, float]] = {length: {} for length in BINDINGS}
     with tempfile.TemporaryDirectory() as folder:

@@ -186,7 +186,7 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--kind", choices=("bias", "batch_norm", "residual"), default="bias")
-    parser.add_argument("--repeat", type=int, default=5, help="how often in all")
+    parser.add_argument("--repeat", type=int, default=5, help="number of repetitions")
     parser.add_argument("--measure", type=int, metavar="N", help="one size, as JSON to stdout")
     options = parser.parse_args()
     if options.measure:

@@ -83,8 +83,8 @@ def _check_rank(one: Input, given: tuple[Any, ...]) -> None:
         return
     has = ", ".join("?" if n is None else str(n) for n in one.lengths)
     raise ArgumentError(
-        f"shape gives the input {one.name!r} {counted(len(given), 'length')}, {given}; in the "
-        f"model it has {len(one.lengths)}, ({has}): give one for each"
+        f"shape gives the input {one.name!r} {counted(len(given), 'size')}, {given}; the "
+        f"model has {len(one.lengths)}, ({has}): give one size per dimension"
     )
 
 

@@ -67,9 +67,9 @@ def test_named_dimension_leaves_the_others_dynamic():
         ({"a": "2,3"}, "shape must be a dict"),
         (
             {"a": (2, 3, 4)},
-            r"the input 'a' 3 lengths, \(2, 3, 4\); in the model it has 2, \(n, 3\)",
+            r"the input 'a' 3 sizes, \(2, 3, 4\); the model has 2, \(n, 3\)",
         ),
-        ({"b": (3,)}, "the input 'b' 1 length"),
+        ({"b": (3,)}, "the input 'b' 1 size"),
     ],
 )
 def test_shapes_that_the_model_lacks_are_refused(shape, words):

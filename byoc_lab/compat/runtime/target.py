@@ -38,8 +38,8 @@ class Target(import_tvm().target.Target):  # type: ignore[misc]
             if isinstance(error, BuildError):
                 raise
             raise BuildError(
-                f"apache-tvm does not accept the target {target!r}: {error}; a compiler of regions "
-                f"needs no target, the attribute Compiler of its functions says which it is"
+                f"apache-tvm does not accept the target {target!r}: {error}; the compiler of a "
+                f"region needs no target: the attribute Compiler of the function names it"
             ) from error
 
     @staticmethod

@@ -304,7 +304,7 @@ def _norms_of_training(mod: MirroredModule) -> Iterator[Finding]:
                 f"nn.batch_norm %{norms[0].variable} has training=True, the default of "
                 f"R.nn.batch_norm: it computes with the mean and variance of its input. "
                 f"FoldBatchnormToConv2D and DecomposeOpsForInference, which partition_for_dnnl "
-                f"runs, take the stored ones in their place: other numbers",
+                f"runs, use the stored ones instead, so the results differ",
                 "write training=False; for training, run relax.transform.DecomposeOpsForTraining() "
                 "before the other passes",
                 function,
