@@ -32,7 +32,7 @@ def _swapped(x: relay.Expr) -> relay.Expr:
     return relay.concatenate([halves[1], halves[0]], axis=1)
 
 
-# Such chains through tuples.
+# Chains of operators that pass through tuples.
 TUPLE_CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
     _swapped,
     lambda x: relay.concatenate(relay.split(x, 2, axis=1).astuple(), axis=1),

@@ -69,7 +69,7 @@ def test_text_is_complete_if_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) ->
         stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         monkeypatch.setattr(sys, "stdout", stream)
         assert str(Sign()) == expected
-    monkeypatch.setattr(sys, "stdout", None)  # pythonw
+    monkeypatch.setattr(sys, "stdout", None)  # pythonw has no standard output
     assert str(Sign()) == "● changed"
 
 

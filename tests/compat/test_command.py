@@ -58,7 +58,7 @@ def test_compat_command_without_a_script_prints_usage() -> None:
 
 @pytest.mark.slow
 def test_topi_can_be_imported_without_tvm(tmp_path: Path) -> None:
-    """Until TVM 0.6, topi was a package beside tvm."""
+    """Until TVM 0.6, topi was a top-level package, as tvm is."""
     script = tmp_path / "script.py"
     script.write_text(
         "import topi, tvm\n"

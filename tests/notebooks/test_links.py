@@ -44,7 +44,7 @@ def problem(path: Path, link: str) -> str:
     target = (path.parent / name).resolve() if name else path
     if not target.exists():
         return f"{path.name}: {link} is not a file"
-    if heading and target.suffix in (".md", ".ipynb"):  # of pictures, it chooses the colours
+    if heading and target.suffix in (".md", ".ipynb"):  # in a link to a picture it selects the colours
         headings = re.findall(r"^#+ (.*)$", text_of(target), re.M)
         if heading not in {anchor(h) for h in headings}:
             return f"{path.name}: {link} has no such heading"

@@ -95,8 +95,9 @@ class Oracle:
         places: bool = False,
         timeout: float = 300.0,
     ) -> list[StepResult]:
-        """Build a case or a recipe (or parse a text, told by its `#[version` or `def`), then run
-        the steps.
+        """Build a case or a recipe, then run the steps.
+
+        A text, which starts with `#[version` or `def`, is parsed instead.
 
         `constants_up_to` is the size in bytes up to which a module's constants are written out;
         None writes them always. With `places`, texts keep their spans. `timeout` is in
@@ -216,7 +217,7 @@ def skip_reason() -> str | None:
 
 
 def printed_by_tvm(script: str) -> Any:
-    """What a file prints as JSON, in its last line, under TVM's Python."""
+    """The JSON in the last line that a script prints under TVM's Python."""
     done = subprocess.run(
         [str(python_path()), script],
         check=True,

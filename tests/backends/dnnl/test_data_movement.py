@@ -39,7 +39,7 @@ def regions(mod: IRModule) -> list[Function]:
 
 
 def check(mod: IRModule, cut: IRModule) -> None:
-    """Both compute the same, in NumPy and in what is compiled."""
+    """Asserts that both modules give equal results, in NumPy and compiled."""
     shapes = [p.checked_type.concrete_shape for p in mod["main"].params]
     inputs = [random.standard_normal(shape).astype("float32") for shape in shapes]
     (wanted,), (found,) = (evaluate(m, inputs).outputs for m in (mod, cut))
@@ -48,7 +48,7 @@ def check(mod: IRModule, cut: IRModule) -> None:
         assert byoc_lab.validate(mod, cut)
 
 
-# What turns a matrix of 4 by 6 into one with a second axis of 6.
+# Data movements of a 4 by 6 matrix; each gives a matrix.
 MOVES: dict[str, Callable[[Expr], Expr]] = {
     "reshape": lambda x: relay.reshape(x, (-1, 6)),
     "expand_dims": lambda x: relay.reshape(relay.expand_dims(x, axis=1), (4, 6)),
@@ -90,7 +90,7 @@ def step(gates: Expr, cell: Expr) -> tuple[Expr, Expr]:
 
 
 def lstm(steps: int, batch: int, width: int) -> Expr:
-    """As the ONNX importer unrolls it."""
+    """An LSTM, unrolled as the ONNX importer does."""
     data = dense(relay.var("x", shape=(steps * batch, 5)), 4 * width, 5)
     parts = relay.split(relay.reshape(data, (steps, batch, 4 * width)), steps)
     cell = relay.const(random.standard_normal((batch, width)).astype("float32"))
@@ -104,7 +104,7 @@ def lstm(steps: int, batch: int, width: int) -> Expr:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_an_unrolled_lstm_is_one_region(batch: int) -> None:
+def test_unrolled_lstm_is_one_region(batch: int) -> None:
     mod = module(lstm(4, batch, 8))
     cut = dnnl.partition_for_dnnl(mod)
     assert on_host(cut) == set()

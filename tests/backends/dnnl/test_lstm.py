@@ -67,7 +67,7 @@ def check(body: Expr) -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 0, 1), (3, 0, 1, 2)])
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_cell_is_one_kernel_in_any_order_of_its_gates(
+def test_lstm_cell_with_any_order_of_gates_is_one_kernel(
     order: tuple[int, ...], rows: int, turned: bool
 ) -> None:
     body = relay.Tuple(list(cell(*variables(rows), order, turned)))
@@ -113,7 +113,7 @@ def others() -> dict[str, Expr]:
 
 @pytest.mark.native
 @pytest.mark.parametrize("name", others())
-def test_what_is_almost_a_cell_is_computed_by_its_operators(name: str) -> None:
+def test_expression_that_is_almost_an_lstm_cell_is_computed_by_its_operators(name: str) -> None:
     body = others()[name]
     assert "lstm_cell" not in kinds(body)
     check(relay.Tuple([body]) if not isinstance(body, relay.Tuple) else body)
@@ -122,7 +122,7 @@ def test_what_is_almost_a_cell_is_computed_by_its_operators(name: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])
 @pytest.mark.parametrize("shape", [(1, 256), (5, 7)])
-def test_a_cell_is_exact_to_rounding_for_small_and_large_gates(
+def test_lstm_cell_with_small_and_large_gates_is_exact_to_rounding(
     scale: float, shape: tuple[int, int]
 ) -> None:
     rows, width = shape
@@ -136,7 +136,7 @@ def test_a_cell_is_exact_to_rounding_for_small_and_large_gates(
 
 
 @pytest.mark.native
-def test_a_cell_of_nan_and_infinite_gates() -> None:
+def test_lstm_cell_with_nan_and_infinite_gates_gives_the_expected_values() -> None:
     gates = np.array([[np.inf, np.inf, -np.inf, np.inf, np.nan, 0, 0, 0]], "float32")
     net = Net()
     both = net.op("lstm_cell", [net.input(1, 8), net.input(1, 2)], order=[0, 1, 2, 3])
@@ -156,7 +156,7 @@ def test_a_cell_of_nan_and_infinite_gates() -> None:
         (((1, 8), (1, 2)), {"order": [0, 1, 2, 4]}, "order"),
     ],
 )
-def test_a_cell_of_other_shapes_is_refused(
+def test_lstm_cell_with_invalid_shapes_is_refused(
     shapes: tuple[tuple[int, ...], ...], attrs: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason):

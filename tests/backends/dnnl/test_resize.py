@@ -61,7 +61,7 @@ SUPPORTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("attrs", SUPPORTED.values(), ids=SUPPORTED)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_an_image_that_dnnl_computes_is_resized_in_its_region(
+def test_resize_of_an_image_that_dnnl_computes_is_in_its_region(
     attrs: dict[str, Any], dtype: str
 ) -> None:
     mod = module(resized(convolved(attrs.get("layout", "NCHW"), dtype), **attrs))
@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("attrs", "reason"), REFUSED.values(), ids=REFUSED)
-def test_other_pixels_than_onednn_s_are_left_to_the_host(
+def test_resize_that_onednn_does_not_support_stays_on_the_host(
     attrs: dict[str, Any], reason: str
 ) -> None:
     mod = module(resized(convolved(), **attrs))
@@ -112,7 +112,7 @@ def test_other_pixels_than_onednn_s_are_left_to_the_host(
     assert reason in found.reason
 
 
-def test_an_image_that_the_host_computes_is_resized_there() -> None:
+def test_resize_of_an_input_of_main_stays_on_the_host() -> None:
     weight = relay.const(np.ones((4, 4, 1, 1), "float32"))
     mod = module(nn.conv2d(resized(x, size=(16, 18), **NEAREST_ROUND), weight))
     assert on_host(dnnl.partition_for_dnnl(mod)) == {"image.resize2d"}

@@ -91,7 +91,7 @@ def test_failed_pipeline_is_compared_up_to_its_error() -> None:
 
 
 def test_recording_and_trace_of_one_pipeline_do_not_differ(tmp_path: Path) -> None:
-    typed = relay.transform.InferType()(network("relu", "tanh"))  # as modules of a recording are
+    typed = relay.transform.InferType()(network("relu", "tanh"))  # modules of a recording are typed
     ours = trace(typed, ["InferType", "FoldConstant"])
     lines = [HEAD]
     for stage in ours:

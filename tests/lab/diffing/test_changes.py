@@ -240,7 +240,7 @@ def test_call_of_a_function_is_not_paired_with_the_call_of_a_region_inside() -> 
          "1 parameter added, 1 call added, 1 call removed"),
     ],
 )  # fmt: skip
-def test_a_renamed_parameter_is_none_that_was_added_and_removed(
+def test_renamed_parameter_is_not_reported_as_added_and_removed(
     before: str, after: str, summary: str
 ) -> None:
     def text(short: str) -> str:
@@ -251,7 +251,7 @@ def test_a_renamed_parameter_is_none_that_was_added_and_removed(
     assert _summary(text(before), text(after)) == summary
 
 
-def test_a_renamed_parameter_of_a_composite_is_none_that_was_added_and_removed() -> None:
+def test_renamed_parameter_of_a_composite_is_not_reported_as_added_and_removed() -> None:
     def text(params: str, body: str, args: str) -> str:
         typed = ", ".join(f"{name}: {TENSOR}" for name in params.split(", "))
         fn = f'%0 = fn ({typed}, Composite="npu.c") {{ {body} }};'

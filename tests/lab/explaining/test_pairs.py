@@ -121,7 +121,7 @@ def test_no_pair_is_looked_for_where_no_pattern_has_the_operator() -> None:
     assert changes["erf"] is None and changes["add"] is None
 
 
-def test_a_pass_of_a_sequence_runs_at_the_level_of_its_members() -> None:
+def test_pass_in_a_sequence_runs_only_at_its_own_level() -> None:
     """FoldScaleAxis folds nothing at level 2."""
     table = [entry("all", CONV_BIAS_RELU)]
     one = the_relu(nn.relu(batch_norm(conv())), table)

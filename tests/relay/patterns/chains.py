@@ -1,4 +1,4 @@
-"""What the tests of patterns match in."""
+"""Expressions in which the tests of patterns look for matches."""
 
 from __future__ import annotations
 

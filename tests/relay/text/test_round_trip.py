@@ -31,7 +31,9 @@ def test_names_of_parameters_are_kept(names: list[str]):
     func = relay.Function([relay.Var(n, rich.TYPE) for n in names], relay.Tuple([]))
     again = relay.parse_expr(func.astext())
     assert len({p.name_hint for p in again.params}) == len(names)
-    taken = [f"{n}{k}" for n in names for k in range(1, 5)]  # what a number makes of another
+    taken = [
+        f"{n}{k}" for n in names for k in range(1, 5)
+    ]  # a numbered name can equal another name
     if not set(names) & set(taken):
         assert [p.name_hint for p in again.params] == names
 

@@ -33,7 +33,7 @@ def test_arrays_without_a_writable_view_are_immutable() -> None:
     view = array[1:]
     view.flags.writeable = False
     assert not is_immutable(array)
-    assert not is_immutable(view)  # through what it views it can be written to
+    assert not is_immutable(view)  # the array that it views is writable
     array.flags.writeable = False
     assert is_immutable(array) and is_immutable(view)
     assert is_immutable(np.frombuffer(bytes(8), np.float32))

@@ -1,4 +1,4 @@
-"""What the tests of both passes on closures read and compare."""
+"""Helpers that the tests of both passes on closures share."""
 
 from __future__ import annotations
 

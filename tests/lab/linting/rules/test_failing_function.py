@@ -53,7 +53,9 @@ def prepare(mod: IRModule, ctx: object) -> IRModule:
 )
 @pytest.mark.parametrize("later", [0, 1])
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_the_exception_is_told(function: Any, said: str, earlier: int, later: int) -> None:
+def test_exception_of_a_function_among_the_passes_is_reported(
+    function: Any, said: str, earlier: int, later: int
+) -> None:
     backends.register(NPU, supports=["nn.relu"])
     pipeline = [*[InferType()] * earlier, function, *[MergeComposite([RELU])] * later]
     pipeline += [AnnotateTarget(NPU), PartitionGraph()] * later
@@ -64,7 +66,7 @@ def test_the_exception_is_told(function: Any, said: str, earlier: int, later: in
     backends.register(NPU)
 
 
-def test_functions_before_it_are_followed() -> None:
+def test_functions_before_the_failing_one_are_followed() -> None:
     def merges(mod: IRModule) -> IRModule:
         return MergeComposite([(f"{NPU}_relu", *RELU[1:])])(mod)
 
@@ -72,7 +74,7 @@ def test_functions_before_it_are_followed() -> None:
     assert {"BYL038", "BYL018"} <= codes
 
 
-def test_an_exception_of_another_pass_is_not_of_a_function() -> None:
+def test_exception_of_another_pass_is_not_reported() -> None:
     def unchanged(mod: IRModule) -> IRModule:
         return mod
 

@@ -94,14 +94,16 @@ def relus(count: int) -> IRModule:
 
 
 def first(count: int, answer: bool) -> Callable[[Any], bool]:
-    """A check that answers about so many matches like this, and then otherwise."""
+    """A check that gives `answer` for the first `count` matches, and then the opposite."""
     answers = iter([answer] * count)
     return lambda asked: next(answers, not answer)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_check_that_counts_its_matches_is_told_as_such(count: int, answer: bool) -> None:
+def test_check_whose_answer_changes_with_the_count_of_matches_is_reported(
+    count: int, answer: bool
+) -> None:
     def table() -> list[Any]:
         return [entry("relu", is_op("nn.relu")(wildcard()), first(count, answer))]
 

@@ -36,7 +36,7 @@ APART = module("if (%c) { nn.relu(tanh(%x)) } else { exp(nn.relu(%x)) }")
     ("mod", "merged", "told"),
     [(BOTH, True, 1), (BOTH, False, 0), (ONE, True, 1), (ONE, False, 0), (APART, True, 0)],
 )
-def test_regions_that_were_merged_across_branches_are_told(
+def test_only_regions_merged_across_branches_are_reported(
     mod: IRModule, merged: bool, told: int
 ) -> None:
     backends.register(NPU, supports=NAMES)
@@ -48,8 +48,8 @@ def test_regions_that_were_merged_across_branches_are_told(
     backends.register(NPU)
 
 
-def test_the_operators_of_a_branch_that_is_not_taken_run() -> None:
-    """The statement, tried: the reference counts the operators of the region that it computes."""
+def test_region_that_both_branches_call_runs_the_operators_of_both() -> None:
+    """Checks the statement of BYL039 on a partitioned module."""
     backends.register(NPU, supports=NAMES)
     passes = [AnnotateTarget(NPU), MergeCompilerRegions(), PartitionGraph()]
     after = trace(BOTH, passes).result

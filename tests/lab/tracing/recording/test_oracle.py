@@ -72,7 +72,7 @@ def test_replayed_passes_give_the_recorded_results(recordings: dict[str, Trace],
     for stage in recordings[name]:
         unknown = stage.name == "Aborts" or (name, stage.name) == (
             "let-bound-calls",
-            "MergeComposite",  # for the script's own table
+            "MergeComposite",  # the script has its own table
         )
         if unknown or stage.error is not None:
             continue
