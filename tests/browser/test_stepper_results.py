@@ -124,7 +124,7 @@ def test_saved_page_has_result_tables_and_reasons(
     drawn(root)
     root.locator(".byl-reason-badge").click()
     reason = root.locator(".byl-why-host").text_content()
-    assert "On the host: no-pattern" in reason and "change to try" in reason
+    assert "On the host: needs-pass" in reason and "change to try" in reason
     root.press("6")
     root.locator(".byl-results tbody button").first.click()
     assert "nn.conv2d" in root.locator(".byl-box.byl-chosen").text_content()
