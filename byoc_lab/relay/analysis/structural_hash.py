@@ -19,6 +19,7 @@ from byoc_lab.relay.analysis.structural import (
 )
 from byoc_lab.relay.ir.adt import Constructor, Match, TypeData
 from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.dims.symbolic import Dim, Symbolic
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import GlobalTypeVar, Type, replace, with_dims
@@ -103,8 +104,13 @@ def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
 
 def _type_text(ty: Type, types: dict[Type, Type]) -> str:
     """The text of `ty` without the names in which two equal types may differ."""
-    plain = with_dims(ty, lambda d: d.replace(dict.fromkeys(d.names(), _LENGTH)))
-    return str(replace(without_holes(plain), types))
+    return str(replace(without_holes(with_dims(ty, _without_names)), types))
+
+
+def _without_names(dim: Symbolic) -> Dim:
+    """The value of a dimension for one value of its names, in the range that a type accepts."""
+    found = dim.replace(dict.fromkeys(dim.names(), _LENGTH))
+    return found % 2**61 if isinstance(found, int) else found
 
 
 def _content(value: Any) -> Any:

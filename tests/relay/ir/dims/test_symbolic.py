@@ -135,6 +135,13 @@ def test_text_and_json_keep_a_symbolic_dimension(tree) -> None:
         assert relay.structural_hash(other) == relay.structural_hash(mod)
 
 
+@pytest.mark.parametrize("made", [N - 20_000, N * N * N * N * N], ids=str)
+def test_hash_of_dimensions_that_are_negative_or_large_for_some_sizes(made) -> None:
+    """The hash evaluates a dimension for one size; a type accepts neither result as a dimension."""
+    one, other = (relay.Function([x], x) for x in (relay.var("x", shape=(made,)) for _ in range(2)))
+    assert relay.structural_hash(one) == relay.structural_hash(other)
+
+
 @pytest.mark.parametrize(
     ("made", "shown"),
     [
