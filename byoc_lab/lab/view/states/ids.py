@@ -134,7 +134,7 @@ class Ids:
             return replaced.union(*map(self._shown, drawn))
         if not made and not is_annotation(event.before):
             if isinstance(event.after, GlobalVar):  # the rewrite renamed a function
-                return self._shown(after.functions.get(event.after))
+                return self._renamed(event.after.name_hint, after)
             return self._shown(event.after)
         gone = self._shown(event.before)
         taken = made or {node for node in nodes_of(before) if self.get(node) in gone}
@@ -148,6 +148,14 @@ class Ids:
         if found - replaced or event.before is None:
             return found
         return found | self._shown(skip_annotations(event.before))
+
+    def _renamed(self, name: str, mod: IRModule) -> set[str]:
+        """The ids of a global function; of its calls in a part of a module, where the function has
+        none."""
+        functions = [func for gv, func in mod.functions.items() if gv.name_hint == name]
+        calls = [n for n in nodes_of(mod) if isinstance(n, Call) and _calls(n, name)]
+        shown = (set().union(*map(self._shown, nodes)) for nodes in (functions, calls))
+        return next(filter(None, shown), set())
 
     def share(
         self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]
@@ -186,6 +194,10 @@ class Ids:
     def _new(self) -> str:
         self._made += 1
         return f"n{self._made}"
+
+
+def _calls(call: Call, name: str) -> bool:
+    return isinstance(call.op, GlobalVar) and call.op.name_hint == name
 
 
 def _replaced_by(node: Expr, provenance: Provenance) -> Expr | None:

@@ -11,6 +11,7 @@ import pytest
 import traitlets
 
 from byoc_lab import relay
+from byoc_lab.backends import dnnl
 from byoc_lab.lab import tracing
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.view import export
@@ -109,10 +110,12 @@ def resnet() -> Any:
 
 
 def inception() -> Any:
-    """Inception-v3, with tuples of branches, and regions with several results."""
+    """Inception-v3 with TVM's patterns: the host joins tuples of branches, and regions have several
+    results."""
     mod, params = relay.testing.inception_v3.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
-    return tracing.trace(mod, "dnnl")
+    passes = dnnl.full_pipeline(prune_subgraphs=False, beyond_tvm=False)
+    return tracing.trace(mod, passes)
 
 
 def transformer() -> Any:
@@ -175,9 +178,11 @@ def test_every_rewrite_is_highlighted(network: Any, of_each: int | None) -> None
 def test_rewrites_of_branches_and_of_regions_with_several_results_are_highlighted() -> None:
     trace = inception()
     steps = rewrites.Steps(trace, state_and_ids(trace)[1])
-    merging, partitioning = len(trace) - 2, len(trace) - 1
-    for stage, rewrite in ((merging, 8), (merging, 39), (partitioning, 13), (partitioning, 68)):
-        assert marked(steps.step(stage, rewrite, "picture")), str(trace[stage].events[rewrite - 1])
+    regions = [f for f in trace.result.functions.values() if "Compiler" in f.attrs]
+    assert any(isinstance(f.ret_type, relay.TupleType) for f in regions)
+    for stage in (len(trace) - 2, len(trace) - 1):  # MergeCompilerRegions, PartitionGraph
+        for n, event in list(enumerate(trace[stage].events, 1))[::7]:
+            assert marked(steps.step(stage, n, "picture")), str(event)
 
 
 def test_folded_constant_highlights_its_consumer(trace: Any) -> None:
