@@ -128,7 +128,9 @@ def test_unknown_standard_file_error_lists_the_files() -> None:
 
 
 def test_gradients_of_the_prelude_are_refused_with_advice() -> None:
-    with pytest.raises(UnknownNameError, match=r"no file 'gradient\.rly'.*train in the framework"):
+    with pytest.raises(
+        UnknownNameError, match=r"no file 'gradient\.rly'.*train them in their original framework"
+    ):
         relay.IRModule().import_from_std("gradient.rly")
 
 

@@ -351,9 +351,9 @@ def test_sample_count_below_one_is_refused() -> None:
 @pytest.mark.parametrize(
     ("dtypes", "words"),
     [
-        (["int8"], ["integers from the range"]),
-        (["bool", "int64"], ["integers from the range", "truth values"]),
-        (["float32", "int32"], ["standard normal numbers", "integers from the range"]),
+        (["int8"], ["8-bit integers from their whole range"]),
+        (["bool", "int64"], ["wider integers from 0 to 7", "truth values"]),
+        (["float32", "int32"], ["standard normal numbers", "wider integers from 0 to 7"]),
         ([], ["none"]),
     ],
 )

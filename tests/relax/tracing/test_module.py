@@ -30,7 +30,7 @@ def test_saved_module_has_only_its_findings() -> None:
     saved = read(SMALL).plain()
     assert list(byoc_lab.lint(saved)) == list(saved.findings)
     for ask in (partial(byoc_lab.lint, backend="dnnl"), byoc_lab.fix, byoc_lab.bisect):
-        with pytest.raises(ForeignModuleError, match="needs the module of relax itself"):
+        with pytest.raises(ForeignModuleError, match="needs the original module of relax"):
             ask(saved)
 
 

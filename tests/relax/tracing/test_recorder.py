@@ -138,7 +138,7 @@ def test_invalid_pipeline_is_refused_with_the_reason() -> None:
     with pytest.raises(PassError, match="era="):
         byoc_lab.trace(SMALL, "dnnl", era="0.16")
     of_relay = relay.IRModule.from_expr(relay.nn.relu(relay.var("x", shape=(1, 3))))
-    with pytest.raises(PassError, match="patterns are for a module of Relax"):
+    with pytest.raises(PassError, match="patterns are only for Relax modules"):
         byoc_lab.trace(of_relay, patterns=[("a.b", None)])
 
 

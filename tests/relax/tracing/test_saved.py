@@ -55,7 +55,7 @@ def test_functions_that_need_the_module_refuse_a_loaded_trace(
         lambda: byoc_lab.validate(mod, mod),
         lambda: byoc_lab.explain_patterns([], mod),
     ):
-        with pytest.raises(ForeignModuleError, match="needs the module of relax itself"):
+        with pytest.raises(ForeignModuleError, match="needs the original module of relax"):
             ask()
 
 

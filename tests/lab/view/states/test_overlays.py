@@ -63,9 +63,9 @@ def test_overlay_gives_the_reason_of_each_host_call(traced: Any) -> None:
     found = overlays_of(trace, ids, [byoc_lab.explain(mod, "dnnl")])
     ((ident, reason),) = found["reasons"].items()
     assert "nn.batch_flatten(" in texts(state)[ident]
-    assert reason["cause"] == "no-pattern"
+    assert reason["cause"] == "needs-pass"
     lines = dict(reason["lines"])
-    assert lines["change to try"] == "in the back end: dnnl has to support nn.batch_flatten"
+    assert lines["change to try"] == "run OffloadDataMovement before AnnotateTarget"
     assert json.loads(json.dumps(found)) == found
 
 

@@ -119,7 +119,7 @@ def test_explain_table_has_the_suggested_change(shown: Any) -> None:
     mod, _, places, lines = shown
     (table,) = tables_of(places, byoc_lab.explain(mod, "dnnl"))
     (row,) = table["rows"]
-    assert row["cells"][0] == "nn.batch_flatten" and "has to support" in row["cells"][4]
+    assert row["cells"][0] == "nn.batch_flatten" and "OffloadDataMovement" in row["cells"][4]
     assert "nn.batch_flatten(" in lines[row["node"]]
 
 
