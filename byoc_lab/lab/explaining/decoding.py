@@ -358,7 +358,12 @@ def _meaning(
         if key in values:  # ends a part of a sentence
             values[key] = f": {shown(values[key])}"
     filled = _Values(values)
-    mine = [f for code in message.rules for f in findings if f.code == code]
+    mine = [
+        f
+        for code in message.rules
+        for f in findings
+        if code in (f.code, *(each.code for each in f.consequences))
+    ]
     found = Meaning(
         message,
         text,

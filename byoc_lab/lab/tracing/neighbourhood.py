@@ -7,7 +7,7 @@ A part contains the calls that are evaluated just before and after the rewrite.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -254,7 +254,7 @@ class _Root:
                 yield pre
 
     def part(
-        self, wanted: Iterable[Expr], changes: _Changes, added: Iterable[str]
+        self, wanted: Iterable[Expr], changes: _Changes, added: Collection[str]
     ) -> Neighbourhood | None:
         """The wanted nodes of the root, in their state after some rewrites, and the added
         functions; None if none of the nodes is left."""
@@ -284,6 +284,7 @@ class _Root:
         origins.update({node: node for node in nodes_of(module) if node in known})
         if self._is_typed:
             module, origins = _typed(module, origins)
+        module = _without_helpers(module, added)
         replaced = changes.replaced.get(self._round, {})
 
         def place(node: Expr) -> Expr | None:
@@ -356,6 +357,16 @@ def _module(main: Function, changes: _Changes, added: Iterable[str]) -> IRModule
             module.put_unchecked(name, func)
             todo += _called(func)
     return module
+
+
+def _without_helpers(module: IRModule, added: Collection[str]) -> IRModule:
+    """@main with the external and the added functions. The rewrites of other functions are shown
+    by themselves; here they serve only to infer the types of their calls."""
+    shown = IRModule.unchecked(module["main"])
+    for gv, func in module.functions.items():
+        if gv.name_hint != "main" and (gv.name_hint in added or "Compiler" in func.attrs):
+            shown.put_unchecked(gv.name_hint, func)
+    return shown
 
 
 def _called(func: Function) -> list[str]:

@@ -182,6 +182,14 @@ def test_edge_equals_that_of_lint() -> None:
     assert found.rule == byoc_lab.lint(mod)[0].code
 
 
+def test_edge_of_a_consequence_is_that_of_its_cause() -> None:
+    """The linter lists two ends for two compilers as a double end, which causes BYL006."""
+    x = relay.var("x", shape=(4,))
+    mod = IRModule.from_expr(end(end(nn.relu(begin(x, "A")), "A"), "B"))
+    found = decode("Check failed: region->GetTarget() == target (A vs. B)", mod)
+    assert (found.rule, found.edge) == ("BYL003", (mod["main"].body, 0))
+
+
 def test_message_that_does_not_fit_the_module_has_no_edge_and_says_so() -> None:
     clean = IRModule.from_expr(nn.relu(X))
     found = decode("Arg regions are inconsistent: add(%0, %y)", clean)

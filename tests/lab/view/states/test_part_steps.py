@@ -79,6 +79,23 @@ def test_rewrite_of_a_large_module_shows_the_part_around_it(trace: Trace) -> Non
     assert text[0].startswith("def @main(%computed_before: (Tensor[(4), float32],)")
 
 
+def test_part_shows_a_call_of_an_annotated_helper_without_its_body() -> None:
+    h = relay.var("h", shape=(4,))
+    mod = IRModule.from_expr(h)
+    mod["helper"] = relay.Function([h], relay.nn.relu(h), relay.TensorType((4,)))
+    x: relay.Expr = relay.Call(mod.get_global_var("helper"), [relay.var("x", shape=(4,))])
+    for _ in range(500):
+        x = relay.nn.relu(x)
+    mod["main"] = relay.Function(relay.analysis.free_vars(x), x)
+    annotated = byoc_lab.trace(mod, [InferType(), AnnotateTarget("dnnl")])
+    events = enumerate(annotated[1].events, 1)
+    rewrite = next(n for n, event in events if "call of global @helper" in str(event))
+    step = shown_step(Stepper(annotated, index=1), rewrite)
+    titles = {box["lines"][0] for box in step["modules"][1]["scene"]["boxes"]}
+    assert step["part"] and "@helper" in titles
+    assert not any("def @helper" in line for line, _ in step["modules"][1]["lines"])
+
+
 def test_first_and_last_rewrites_of_a_pass_can_be_shown(trace: Trace) -> None:
     stepper = Stepper(trace, index=2)
     total = len(trace[2].events)
