@@ -32,7 +32,7 @@ def operators(module: dict[str, Any]) -> set[str]:
 @settings(max_examples=some(40))
 @given(mod=strategies.modules(), part_first=st.booleans(), data=st.data())
 @pytest.mark.slow
-def test_node_has_the_same_id_in_a_part_and_in_the_whole(
+def test_a_node_has_one_id_in_a_part_and_in_the_whole(
     mod: IRModule, part_first: bool, data: st.DataObject
 ) -> None:
     trace = byoc_lab.trace(mod, PASSES, opt_level=4)
