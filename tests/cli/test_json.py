@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from byoc_lab.commands import all_commands
 from byoc_lab.output import SCHEMA
 from tests.cli.samples import CLEAN, NO_END
 
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 HALF = CLEAN.replace("tanh", "sin")
 DESCRIBED = json.loads(SCHEMA.read_text(encoding="utf-8"))
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -53,7 +53,12 @@ def strict(part: Any) -> Any:
     return {**{name: strict(value) for name, value in part.items()}, **closed}
 
 
-STRICT = jsonschema.Draft202012Validator(strict(DESCRIBED))
+@cache
+def validator() -> Any:
+    """A validator of JSON Schema; its import takes a second."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    jsonschema.Draft202012Validator.check_schema(DESCRIBED)
+    return jsonschema.Draft202012Validator(strict(DESCRIBED))
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +79,6 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def test_schema_describes_every_kind_of_output() -> None:
-    jsonschema.Draft202012Validator.check_schema(DESCRIBED)
     kinds = {each["$ref"].rpartition("/")[2] for each in DESCRIBED["oneOf"]}
     assert kinds == set(COMMANDS)
 
@@ -94,9 +98,10 @@ def test_json_output_of_each_command_fits_the_schema(
         printed(capsys, *COMMANDS["course"])
     found = printed(capsys, *COMMANDS[kind])
     assert (found["kind"], found["version"]) == (kind, byoc_lab.__version__)
-    own = STRICT.evolve(schema={**STRICT.schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
+    schema = validator()
+    own = schema.evolve(schema={**schema.schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
     assert [error.message for error in own.iter_errors(found)] == []
-    assert STRICT.is_valid(found)
+    assert validator().is_valid(found)
 
 
 def test_fix_as_json_has_the_module_and_the_written_file(
@@ -107,22 +112,22 @@ def test_fix_as_json_has_the_module_and_the_written_file(
     assert printed(capsys, "fix", "wrong.relay", "--apply")["written"] == "wrong.relay"
     clean = printed(capsys, "fix", "wrong.relay", "--apply")
     assert (clean["steps"], clean["module"], clean["written"]) == ([], None, None)
-    assert STRICT.is_valid(clean)
+    assert validator().is_valid(clean)
 
 
 def test_relax_rules_as_json_have_no_severity(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["BYR001"]):
         found = printed(capsys, "rule", *arguments)
-        assert STRICT.is_valid(found)
+        assert validator().is_valid(found)
         relax = {r["code"]: r["severity"] for r in found["rules"]}
         assert relax["BYR001"] is None
 
 
 def test_schema_refuses_missing_and_additional_members(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, *COMMANDS["explanations"])
-    assert not STRICT.is_valid({**found, "extra": 1})
-    assert not STRICT.is_valid({name: v for name, v in found.items() if name != "calls"})
-    assert not STRICT.is_valid({**found, "schema": 3})
+    assert not validator().is_valid({**found, "extra": 1})
+    assert not validator().is_valid({name: v for name, v in found.items() if name != "calls"})
+    assert not validator().is_valid({**found, "schema": 3})
 
 
 def test_commands_print_json_for_relax_modules(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +137,7 @@ def test_commands_print_json_for_relax_modules(capsys: pytest.CaptureFixture[str
     Path("net.py").write_text(TEXT)
     for command in ("explain", "trace", "lint", "coverage"):
         found = printed(capsys, command, "net.py")
-        assert [e.message for e in STRICT.iter_errors(found)] == [], command
+        assert [e.message for e in validator().iter_errors(found)] == [], command
 
 
 def test_decode_of_a_successful_trace_prints_no_messages(

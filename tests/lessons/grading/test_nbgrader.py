@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ import pytest
 from byoc_lab.lessons.grading.course import NBGRADER, new_course
 from byoc_lab.lessons.solutions import source, wrong_source
 
-nbgrader = pytest.importorskip("nbgrader")
+NBGRADER_SPEC = find_spec("nbgrader")  # its import takes half a second
+if NBGRADER_SPEC is None or NBGRADER_SPEC.origin is None:
+    pytest.skip("nbgrader is not installed", allow_module_level=True)
 # nbgrader starts `alembic`, which is installed beside it.
-SCRIPTS = [str(Path(nbgrader.__file__).parents[4] / "bin"), str(Path(sys.executable).parent)]
+SCRIPTS = [str(Path(NBGRADER_SPEC.origin).parents[4] / "bin"), str(Path(sys.executable).parent)]
 NAMES = ("add-the-missing-begin", "annotate-diamond")
 
 
