@@ -14,7 +14,13 @@ from byoc_lab.lab.explaining.diagnosis import CHANGES, Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
 from byoc_lab.lab.explaining.recipes import composers
-from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
+from byoc_lab.lab.explaining.unmade import (
+    computed_twice,
+    in_composite_of_function,
+    matched_with_its_function,
+    taken_as_input,
+    why_not_moved,
+)
 from byoc_lab.lab.linting.composites import NO_DOT, prefixes_of
 from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
@@ -57,6 +63,7 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
         or _given_back(inquiry, subject)
         or _by_chance(inquiry, subject)
         or _taken_by_another_target(inquiry, subject)
+        or in_composite_of_function(inquiry, subject)
         or _misnamed(inquiry, subject)
         or _not_matched(inquiry, call, subject)
     )
@@ -272,6 +279,7 @@ def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
             f"the pipeline matches no pattern with {found}, such as {registered[0]}, which "
             f"{inquiry.target} is registered with"
         )
+    reason += matched_with_its_function(inquiry, subject)
     if not subject.op_name:
         reason = f"{inquiry.target} computes operators, and this is a {found}"
     return Diagnosis(

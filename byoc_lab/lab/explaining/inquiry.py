@@ -317,6 +317,12 @@ class Inquiry:
         around = self._composites_around(node)
         return bool(around) and not around[-1].params
 
+    def is_in_composite_of_function(self, node: Call) -> bool:
+        """Whether a call, as patterns see it, is in a composite that contains its whole
+        function."""
+        around = self._composites_around(node)
+        return bool(around) and isinstance(around[-1].body, Function)
+
     def _composites_around(self, node: Call) -> Sequence[Function]:
         stage = self.outcome.stage("MergeComposite")
         if stage is None:
@@ -399,11 +405,12 @@ class Inquiry:
             self._entries[operator] = [
                 n
                 for n, names in enumerate(self._operators)
-                if (names is None or operator in names) and not self._is_of_another(n)
+                if (names is None or operator in names) and not self.is_of_another(n)
             ]
         return self._entries[operator]
 
-    def _is_of_another(self, position: int) -> bool:
+    def is_of_another(self, position: int) -> bool:
+        """Whether AnnotateTarget assigns the composites of an entry to another target."""
         owner = prefix_of(self.table[position][0])
         return owner != self.target and owner in self.annotated_targets
 

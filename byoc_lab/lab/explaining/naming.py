@@ -41,6 +41,7 @@ class NodeNames:
         for gv, func in self._mod.functions.items():
             if not isinstance(func, Function):
                 continue
+            yield func, f"@{gv.name_hint}"
             result = func.body
             while isinstance(result, Let):
                 result = result.body
@@ -72,6 +73,8 @@ def named(node: Expr, names: NodeNames, origin: Expr | None) -> str:
     if isinstance(node, Var):
         return describe(node)
     own = names.of(node)
+    if own and isinstance(node, Function):
+        return f"the function {own}"
     if not own and origin is not None:
         own = names.of(origin)
         if own and kind(origin) != kind(node):

@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.naming import counts_in_words, kind
 from byoc_lab.passes.framework.predicates import ask_check, refusal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import group_at
 
 
@@ -107,6 +108,47 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
                     f"{other} before {attempt.name}", other=other,
                 )  # fmt: skip
     return None
+
+
+def in_composite_of_function(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """A pattern that accepts any expression matched the function around the call."""
+    if not inquiry.is_in_composite_of_function(subject):
+        return None
+    name, around = inquiry.composites(subject)[-1], _function_around(inquiry, subject)
+    return Diagnosis(
+        "no-operand",
+        f"{name} matches {around} itself: its composite has no operands, and AnnotateTarget begins "
+        f"a region at operands",
+        subject,
+        expected="a match that ends in an operator",
+        found=f"a match of {around}",
+        other=name,
+    )
+
+
+def matched_with_its_function(inquiry: Inquiry, subject: Call) -> str:
+    """The entries that match the function around a call itself, as the end of a sentence; "" if
+    there are none."""
+    graph = inquiry.graph_of(subject)
+    names = [
+        inquiry.labels[n]
+        for n, (_, pattern, _) in enumerate(inquiry.table)
+        if graph is not None
+        and root_operators(pattern) is None
+        and not inquiry.is_of_another(n)
+        and any(group.root is graph.root for group in inquiry.groups(n, graph))
+    ]
+    return "".join(
+        f"; {name} matches {_function_around(inquiry, subject)} itself, and the operators in a "
+        f"match are in no other match of its entry"
+        for name in names
+    )
+
+
+def _function_around(inquiry: Inquiry, subject: Call) -> str:
+    graph = inquiry.graph_of(subject)
+    assert graph is not None
+    return inquiry.called(graph.root)
 
 
 def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:

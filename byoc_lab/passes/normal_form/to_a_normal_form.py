@@ -9,6 +9,7 @@ from byoc_lab.errors import counted
 from byoc_lab.passes.framework.hook import report, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
 from byoc_lab.relay.ir.adt import Constructor, Match
+from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 from byoc_lab.relay.ir.expr import (
     Call,
     Expr,
@@ -54,19 +55,7 @@ class ToANormalForm(ModulePass):
 class Scope:
     """A function body or a branch, and the bindings that belong to it."""
 
-    parent: Scope | None
     bindings: deque[tuple[Var, Expr]] = field(default_factory=deque)
-    depth: int = 0
-    # A more distant ancestor, which makes the search for common ancestors fast.
-    far: Scope | None = None
-
-    def __post_init__(self) -> None:
-        if self.parent is not None:
-            self.depth = self.parent.depth + 1
-            one, two = self.parent, self.parent.far
-            three = two.far if two else None
-            even = two and three and one.depth - two.depth == two.depth - three.depth
-            self.far = three if even else one
 
     def take_bindings(self, inner: Scope) -> None:
         """Append the bindings of a scope inside this one to the bindings here.
@@ -87,19 +76,6 @@ class Scope:
         return result
 
 
-def _common(a: Scope, b: Scope) -> Scope:
-    """The innermost scope that encloses both."""
-    if a.depth < b.depth:
-        a, b = b, a
-    while a.depth > b.depth:
-        assert a.far is not None and a.parent is not None
-        a = a.far if a.far.depth >= b.depth else a.parent
-    while a is not b:
-        assert a.far and b.far and a.parent and b.parent
-        a, b = (a.far, b.far) if a.far is not b.far else (a.parent, b.parent)
-    return a
-
-
 LET_BODY = 2  # the index of the body among a let's parts
 
 
@@ -108,6 +84,7 @@ class Normaliser:
 
     def __init__(self, func: Function):
         self.func = func
+        self.scopes: AncestorTree[Scope] = AncestorTree()
         self.scope_of: dict[Expr, Scope] = {}
         # By the node that opens the scope, and the index of its part.
         self.inner: dict[tuple[Expr, int], Scope] = {}
@@ -115,7 +92,7 @@ class Normaliser:
         self.count = 0
 
     def run(self) -> Function:
-        root = Scope(None)
+        root = self._opened(None)
         self._place(root)
         self._fill(self.func.body)
         new = self.func.replace(body=root.close(self.memo[self.func.body]))
@@ -135,10 +112,16 @@ class Normaliser:
                 owner = self.opens(node, n)
                 if owner is not None:
                     if (node, owner) not in self.inner:
-                        self.inner[node, owner] = Scope(scope)
+                        self.inner[node, owner] = self._opened(scope)
                     used_in = self.inner[node, owner]
-                known = self.scope_of.get(part)
-                self.scope_of[part] = used_in if known is None else _common(known, used_in)
+                shared = self.scopes.common([self.scope_of.get(part, used_in), used_in])
+                assert shared is not None
+                self.scope_of[part] = shared
+
+    def _opened(self, parent: Scope | None) -> Scope:
+        scope = Scope()
+        self.scopes.add(scope, parent)
+        return scope
 
     # Binding, operands first ---------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from byoc_lab.errors import counted
 from byoc_lab.passes.framework.hook import report, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
-from byoc_lab.passes.normal_form.to_a_normal_form import Normaliser, Scope, is_open
+from byoc_lab.passes.normal_form.to_a_normal_form import Normaliser, is_open
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import is_dataflow
@@ -42,7 +42,7 @@ def find_lifted(expr: Expr) -> Iterator[Expr]:
     """The expressions that are used in several scopes and must be bound around them. Operators and
     global functions are excluded, because they belong to no scope."""
     normaliser = _BlockNormaliser(Function([], expr))
-    normaliser._place(Scope(None))
+    normaliser._place(normaliser._opened(None))
     return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))
 
 
@@ -55,7 +55,7 @@ class _BlockNormaliser(Normaliser):
         return node in self.lifted and super().needs_name(node)
 
     def run(self) -> Function:
-        root = Scope(None)
+        root = self._opened(None)
         self._place(root)
         self.lifted = frozenset(self._find_lifted())
         self._fill(self.func.body)

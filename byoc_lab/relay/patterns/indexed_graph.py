@@ -5,9 +5,10 @@ Source: `CreateIndexedGraph` of TVM 0.16 (src/relay/ir/indexed_graph.cc).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 
+from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
 from byoc_lab.relay.ir.visit import post_order
 
@@ -93,7 +94,7 @@ class IndexedGraph:
     def _below(self) -> dict[Expr, _Span]:
         """For each node, the nodes that it dominates, as a range of positions in a traversal of the
         dominator tree."""
-        tree = DominatorTree()
+        tree: AncestorTree[Expr] = AncestorTree()
         children: dict[Expr | None, list[Expr]] = {None: []}
         for node in reversed(self.nodes):
             # An output without a position yet is a recursive use in a let.
@@ -125,48 +126,6 @@ class _Span:
 
     def __contains__(self, node: Expr) -> bool:
         return self.start <= self.number[node] < self.end
-
-
-class DominatorTree:
-    """A tree that grows at its leaves and finds common ancestors in logarithmic time.
-
-    None is the root. Each node stores its parent and one more distant ancestor (a jump); the jumps
-    are chosen so that any ancestor is reached in O(log n) steps (Myers, "An applicative
-    random-access stack", 1983).
-    """
-
-    def __init__(self) -> None:
-        self._parent: dict[Expr | None, Expr | None] = {None: None}
-        self._jump: dict[Expr | None, Expr | None] = {None: None}
-        self._depth: dict[Expr | None, int] = {None: 0}
-
-    def __contains__(self, node: Expr) -> bool:
-        return node in self._depth
-
-    def add(self, node: Expr, parent: Expr | None) -> None:
-        jump, depth = self._jump, self._depth
-        far = jump[parent]
-        even = depth[parent] - depth[far] == depth[far] - depth[jump[far]]
-        self._parent[node] = parent
-        jump[node] = jump[far] if even else parent
-        depth[node] = depth[parent] + 1
-
-    def common(self, nodes: Sequence[Expr]) -> Expr | None:
-        """The nearest common ancestor (or self) of `nodes`; None without nodes."""
-        found: Expr | None = nodes[0] if nodes else None
-        for node in nodes[1:]:
-            found = self._common(found, node)
-        return found
-
-    def _common(self, a: Expr | None, b: Expr | None) -> Expr | None:
-        parent, jump, depth = self._parent, self._jump, self._depth
-        if depth[a] < depth[b]:
-            a, b = b, a
-        while depth[a] > depth[b]:
-            a = jump[a] if depth[jump[a]] >= depth[b] else parent[a]
-        while a is not b:  # nodes at equal depth have jumps of equal length
-            a, b = (jump[a], jump[b]) if jump[a] is not jump[b] else (parent[a], parent[b])
-        return a
 
 
 def _edges(node: Expr) -> list[tuple[Expr, Expr]]:

@@ -12,7 +12,7 @@ import pytest
 
 from byoc_lab import backends, relay, trace, transform
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
-from byoc_lab.passes import SimplifyInference
+from byoc_lab.passes import MergeComposite, SimplifyInference
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.patterns import (
     DFPattern,
@@ -359,6 +359,23 @@ def test_composite_of_constants_alone_has_no_operand_to_annotate() -> None:
     )
     assert (one.expected, one.found) == ("an operand that is not a constant", "constants")
     assert one.change is not None and one.change.what.startswith("run FoldConstant before")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [Any_(), Any_() | is_op("nn.relu")(Any_()), Any_().optional(lambda p: is_op("tanh")(p))],
+)
+@pytest.mark.parametrize("accepts", [True, False])
+def test_pattern_that_accepts_any_expression_matches_the_function(
+    pattern: DFPattern, accepts: bool
+) -> None:
+    table = [entry("any", pattern, lambda e: accepts)]
+    (one,) = told(table, relay.exp(x(4)))
+    assert f"{NPU}.any matches the function @main itself" in one.reason
+    after = MergeComposite(table)(relay.IRModule.from_expr(relay.exp(x(4))))
+    swallowed = isinstance(after["main"].body, relay.Call) and not after["main"].params
+    assert swallowed == accepts
+    assert one.cause == ("no-operand" if accepts else "no-pattern")
 
 
 def halves() -> tuple[relay.Expr, relay.Expr, relay.Expr]:

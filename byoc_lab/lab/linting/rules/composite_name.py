@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.composites import NO_DOT, composites_in, prefixes_of
+from byoc_lab.lab.linting.composites import (
+    NO_DOT,
+    composites_in,
+    meant_for,
+    prefixes_of,
+    unknown_targets,
+)
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -66,9 +72,11 @@ class CompositeName(LintRule):
         named: dict[str, tuple[Expr | None, str | None]] = {}
         named.update((str(name), (None, None)) for name, *_ in context.table)
         named.update(composites_in(mod))
+        unknown = unknown_targets(mod, context)  # BYL017 names the composites meant for these
+        meant = {name for target in unknown for name in meant_for(target, mod, context)}
         for name, (node, function) in named.items():
             prefix = prefix_of(name)
-            if prefix in targets:
+            if prefix in targets or name in meant:
                 continue
             asked = prefixes_of(targets)
             advice = (

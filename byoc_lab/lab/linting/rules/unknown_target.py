@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byoc_lab.backends.registry import is_registered, why_no_name
 from byoc_lab.backends.registry import names as backend_names
+from byoc_lab.backends.registry import why_no_name
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.composites import composites_in
+from byoc_lab.lab.linting.composites import meant_for, unknown_targets
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget, prefix_of
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.framework.passes import Pass
-from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib.vendors import unregistered
 
@@ -46,25 +45,18 @@ class UnknownTarget(LintRule):
     INVALID = (Sample(_TEXT, pipeline=_misspelt),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        passes = [p for p in context.running if isinstance(p, AnnotateTarget)]
-        if not passes:
-            return
-        known = {prefix_of(name) for name, *_ in context.table}
-        known |= {prefix_of(name) for name in composites_in(mod)} | set(backend_names())
-        operators = [Op.get(name) for name in Op.list_op_names()]
-        for target in dict.fromkeys(t for p in passes for t in p.targets):
-            keys = (f"target.{target}", f"{BEYOND_TVM}.{target}")
-            if target in known or any(op.has_attr(key) for op in operators for key in keys):
-                continue
-            if is_registered(target):
-                continue
+        for target in unknown_targets(mod, context):
+            meant = meant_for(target, mod, context)
+            known = [*backend_names(), *(p for n in meant if (p := prefix_of(n)) is not None)]
             fix = f"give AnnotateTarget the name of a back end ({why_no_name(target)})"
             if not why_no_name(target):
-                known_names = unregistered(target, backend_names())
-                fix = f"correct the name or register the back end; {known_names}"
+                fix = f"correct the name or register the back end; {unregistered(target, known)}"
+            named = ""
+            if meant:
+                named = f", and composites such as {meant[0]} have names that begin otherwise"
             yield self.finding(
                 f"AnnotateTarget gets the target {target!r}, which no operator, pattern or "
-                f"back end knows: it will offload nothing to it",
+                f"back end knows: it will offload nothing to it{named}",
                 fix,
                 None,
             )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from byoc_lab.errors import counted
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.regions import Region
+from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 from byoc_lab.relay.ir.expr import Call, Expr, If
 
 _T = "Tensor[(4), float32]"
@@ -65,17 +66,19 @@ class UntakenBranch(LintRule):
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        ifs = [n for n in subject.nodes if isinstance(n, If)] if subject.offloaded else []
-        told: set[Region] = set()
-        for node in ifs:
-            for branch in (node.true_branch, node.false_branch):
-                outside = _without(subject.func, node, branch)
-                for region in subject.offloaded:
-                    inside = [n for n in subject.in_order(region) if _computes(n, outside)]
-                    also = any(end in outside for end in region.outputs)
-                    if inside and also and region not in told:
-                        told.add(region)
-                        yield self._untaken(inside, region, subject)
+        if not subject.offloaded or not any(isinstance(n, If) for n in subject.nodes):
+            return
+        branches: AncestorTree[_Branch] = AncestorTree()
+        branch_of = _innermost_branches(subject.nodes, branches)
+        for region in subject.offloaded:
+            called_in = branches.common(branch_of[end] for end in region.outputs)
+            inside: dict[_Branch, list[Expr]] = {}
+            for node in filter(_computes, subject.in_order(region)):
+                branch = branches.below(called_in, branch_of[node])
+                if branch is not None:
+                    inside.setdefault(branch, []).append(node)
+            if inside:
+                yield self._untaken(next(iter(inside.values())), region, subject)
 
     def _untaken(self, inside: list[Expr], region: Region, subject: Subject) -> Finding:
         names = Counter(n.op_name for n in inside if isinstance(n, Call))
@@ -92,17 +95,28 @@ class UntakenBranch(LintRule):
         )
 
 
-def _computes(node: Expr, outside: set[Expr]) -> bool:
-    return isinstance(node, Call) and not is_annotation(node) and node not in outside
+class _Branch:
+    """One branch of an `if`."""
 
 
-def _without(root: Expr, node: If, branch: Expr) -> set[Expr]:
-    """The nodes that are reachable without passing through a branch of an if."""
-    seen: set[Expr] = set()
-    todo = [root]
-    while todo:
-        at = todo.pop()
-        if at not in seen:
-            seen.add(at)
-            todo += [p for p in at.parts() if at is not node or p is not branch]
-    return seen
+def _innermost_branches(
+    nodes: Sequence[Expr], branches: AncestorTree[_Branch]
+) -> dict[Expr, _Branch | None]:
+    """The innermost branch that contains all uses of each node. `nodes` has operands before users;
+    the branches are added to `branches`, each below the branch around its `if`."""
+    found: dict[Expr, _Branch | None] = {nodes[-1]: None}
+    for node in reversed(nodes):
+        around = found[node]
+        uses = [(part, around) for part in node.parts()]
+        if isinstance(node, If):
+            then, other = _Branch(), _Branch()
+            branches.add(then, around)
+            branches.add(other, around)
+            uses = [(node.cond, around), (node.true_branch, then), (node.false_branch, other)]
+        for part, branch in uses:
+            found[part] = branches.common((found.get(part, branch), branch))
+    return found
+
+
+def _computes(node: Expr) -> bool:
+    return isinstance(node, Call) and not is_annotation(node)

@@ -43,3 +43,13 @@ def test_advice_for_an_invalid_name_does_not_suggest_to_register_it(name: str, w
     assert "registers one" not in str(unknown.value)
     with pytest.raises(PassError, match=why):
         backends.register(name)
+
+
+@pytest.mark.parametrize("target", ["MYCHIP", "MyChip", "mychp"])
+def test_misspelt_target_is_one_finding_that_names_the_composites(target: str) -> None:
+    mod = read(UnknownTarget.INVALID[0].text)
+    table = [("mychip.relu", is_op("nn.relu")(wildcard()))]
+    (found,) = lint(mod, [MergeComposite(table), AnnotateTarget([target, "dnnl"])])
+    assert found.code == "BYL017" and "composites such as mychip.relu" in found.message
+    assert "did you mean 'mychip'?" in found.what_to_do
+    assert not lint(mod, [MergeComposite(table), AnnotateTarget("mychip")])

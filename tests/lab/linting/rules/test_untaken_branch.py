@@ -48,6 +48,39 @@ def test_only_regions_merged_across_branches_are_reported(
     backends.register(NPU)
 
 
+def chain(ifs: int) -> IRModule:
+    """Values of which each is computed in a branch of an `if`, or not."""
+    c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(4,))
+    at: relay.Expr = x
+    for _ in range(ifs):
+        value = relay.nn.relu(at)
+        at = relay.If(c, relay.add(relay.tanh(value), x), value)
+    return IRModule.from_expr(relay.Function([c, x], at))
+
+
+def test_work_grows_linearly_with_the_number_of_ifs(monkeypatch: pytest.MonkeyPatch) -> None:
+    backends.register(NPU, supports=NAMES)
+    visits = 0
+    parts = relay.If.parts
+
+    def counted_parts(node: relay.If) -> Any:
+        nonlocal visits
+        visits += 1
+        return parts(node)
+
+    monkeypatch.setattr(relay.If, "parts", counted_parts)
+
+    def work(ifs: int) -> int:
+        nonlocal visits
+        merged = trace(chain(ifs), [AnnotateTarget(NPU), MergeCompilerRegions()]).result
+        visits = 0
+        assert len(lint(merged, rules=["BYL039"])) == ifs
+        return visits
+
+    assert work(80) <= 2.2 * work(40)
+    backends.register(NPU)
+
+
 def test_region_that_both_branches_call_runs_the_operators_of_both() -> None:
     """Checks the statement of BYL039 on a partitioned module."""
     backends.register(NPU, supports=NAMES)

@@ -1,4 +1,4 @@
-"""The indexed graph: common ancestors in the dominator tree."""
+"""Common ancestors in a tree that grows at its leaves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byoc_lab import relay
-from byoc_lab.relay.patterns.indexed_graph import DominatorTree
+from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.data())
@@ -14,7 +14,7 @@ def test_common_ancestors_equal_those_of_a_step_by_step_search(
     choices: list[int], data: st.DataObject
 ) -> None:
     """The tree finds them by jumps."""
-    tree = DominatorTree()
+    tree: AncestorTree = AncestorTree()
     nodes: list = [relay.var(f"n{k}") for k in range(len(choices))]
     parent: dict = {}
     for k, choice in enumerate(choices):
@@ -31,3 +31,8 @@ def test_common_ancestors_equal_those_of_a_step_by_step_search(
 
     shared = set(line(some[0])).intersection(*map(line, some))
     assert tree.common(some) is next(n for n in line(some[0]) if n in shared)
+    above = data.draw(st.sampled_from([None, *nodes]))
+    for node in nodes:
+        path = line(node)
+        at = path.index(above) if above in path else 0
+        assert tree.below(above, node) is (path[at - 1] if at else None)
