@@ -170,7 +170,10 @@ def _in_kernels(
     own_code = {r.symbol for r in linked if r.compiled is not None and r.stand_in is None}
     ran = own_code & checks.reached
     unchecked = tuple(r.symbol for r in linked if r.symbol not in ran)
-    notes = [f"the code of {counted(len(ran), 'region')} was checked, kernel by kernel"]
+    inside = {kernel.region for kernel in checks.kernels} & ran
+    some = f" for {len(inside)} of them" * (inside < ran)
+    by_kernel = f", kernel by kernel{some}" * bool(inside)
+    notes = [f"the code of {counted(len(ran), 'region')} was checked{by_kernel}"]
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
     notes += [*stated(stand_ins_of(linked)), *checks.notes]
     runs = max(checks.runs.values(), default=0)

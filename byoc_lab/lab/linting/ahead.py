@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting.base import called
 from byoc_lab.lab.linting.context import Context
@@ -17,7 +19,8 @@ def annotated_ahead(mod: IRModule, context: Context) -> IRModule | None:
     """The result of the passes up to the last AnnotateTarget, in the pipeline or else in that of
     the named back end; None without AnnotateTarget, or if one of the passes fails."""
     if mod not in context.ahead:
-        context.ahead[mod] = _after(mod, context, 0, _end(context, AnnotateTarget))
+        passes = context.to_come.running[: _end(context, AnnotateTarget)]
+        context.ahead[mod] = run_ahead(mod, passes)
     return context.ahead[mod]
 
 
@@ -28,7 +31,8 @@ def merged_ahead(mod: IRModule, context: Context) -> IRModule | None:
     if annotated is None:
         return None
     first, end = _end(context, AnnotateTarget), _end(context, MergeCompilerRegions)
-    return _after(annotated, context, first, end) if end > first else annotated
+    between = context.to_come.running[first:end]
+    return run_ahead(annotated, between) if between else annotated
 
 
 def _end(context: Context, kind: type[Pass]) -> int:
@@ -38,10 +42,11 @@ def _end(context: Context, kind: type[Pass]) -> int:
     )
 
 
-def _after(mod: IRModule, context: Context, first: int, end: int) -> IRModule | None:
-    if end == 0:
+def run_ahead(mod: IRModule, passes: Sequence[Pass]) -> IRModule | None:
+    """The result of passes, each of which runs at its own level; None without passes, or if one of
+    them fails."""
+    if not passes:
         return None
-    passes = context.to_come.running[first:end]
     try:
         with PassContext(opt_level=max(p.opt_level for p in passes)):  # each of these passes runs
             return Sequential(passes)(mod)

@@ -17,7 +17,7 @@ from byoc_lab import backends, cli, relay
 from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library
 from byoc_lab.errors import BuildError, RegionError
 from byoc_lab.relay.dataflow_pattern import is_op, wildcard
-from byoc_lab.relay.ir.expr import Call, Function, Tuple
+from byoc_lab.relay.ir.expr import Call, Function, Op, Tuple
 from byoc_lab.relay.ir.module import IRModule
 
 NAME = "edu_fused"
@@ -121,17 +121,57 @@ def test_bisect_names_the_region_but_no_operator_if_probes_are_refused(fused: st
     assert "  composite: add+nn.relu\n" in str(found) and "operator: " not in str(found)
 
 
+def of_each_operator(function: Function, symbol: str) -> PythonRegion:
+    """Computes the functions of single operators, and the composite with a wrong result."""
+    call = function.body
+    if isinstance(call, Call) and isinstance(call.op, Op):
+        one = {"add": np.add, "nn.relu": lambda a: np.maximum(a, 0)}
+        return PythonRegion(one[call.op.name])
+    return raises(function, symbol)
+
+
 def test_results_of_operators_compiled_alone_name_their_inputs() -> None:
-    registered(raises)
+    registered(of_each_operator)
     try:
         part = byoc_lab.trace(network(), NAME).result
         report = byoc_lab.validate(network(), part, detail="operator")
     finally:
         backends.unregister(NAME)
-    parts = [c.name for c in report.operators if "compiled alone" in c.name]
+    parts = [c.name for c in report.operators if re.search(r" add \d, compiled alone", c.name)]
     assert [re.sub(r".*add (\d), compiled alone, on ", r"\1 ", name) for name in parts] == [
         f"1 {kind} inputs" for kind in ("normal", "wide", "ties")
     ]
+
+
+@pytest.mark.parametrize("error", [0, 0.5])
+@pytest.mark.parametrize("composite", [False, True])
+def test_code_generator_that_ignores_its_function_is_not_blamed_for_a_step(
+    error: float, composite: bool
+) -> None:
+    """Its code for a step alone computes the whole region, which is no fault of the step."""
+    x, y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))
+    net = IRModule.from_expr(relay.nn.relu(relay.exp(x) - y))
+
+    def whole(function: Function, symbol: str) -> PythonRegion:
+        return PythonRegion(lambda a, b: np.maximum(np.exp(a) - b, 0) + np.float32(error))
+
+    pattern = is_op("nn.relu")(is_op("subtract")(is_op("exp")(wildcard()), wildcard()))
+    table = [(f"{NAME}.all", pattern)] if composite else []
+    names = [] if composite else ["nn.relu", "subtract", "exp"]
+    backends.register(NAME, patterns=table, supports=names, codegen=whole)
+    try:
+        found = byoc_lab.bisect(net, NAME, VALUES)
+        part = byoc_lab.trace(net, NAME).result
+        report = byoc_lab.validate(net, part, VALUES, detail="operator")
+    finally:
+        backends.unregister(NAME)
+    assert bool(found) == bool(error) and report.ok == (not error)
+    assert "operator: " not in str(found) and "compiled alone:" not in str(found)
+    if error or not composite:  # otherwise no step was examined
+        assert "its code generator does not read the function" in str(found)
+        assert "its code generator does not read the function" in str(report)
+    if error:
+        assert found.kernel is not None and found.kernel.own.error == pytest.approx(error)
 
 
 def test_kernel_that_is_wrong_only_inside_its_region_is_found(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class UntakenBranch(LintRule):
                 branch = branches.below(called_in, branch_of[node])
                 if branch is not None:
                     inside.setdefault(branch, []).append(node)
-            if inside:
+            if inside and region.outputs:
                 yield self._untaken(next(iter(inside.values())), region, subject)
 
     def _untaken(self, inside: list[Expr], region: Region, subject: Subject) -> Finding:

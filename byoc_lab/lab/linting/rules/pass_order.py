@@ -1,0 +1,113 @@
+"""Lint rule BYL040 pass-order: a partitioning pass runs too late, and so less is offloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from byoc_lab.errors import counted, enumerated
+from byoc_lab.lab.linting.ahead import run_ahead
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.expr import Call, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import is_op, wildcard
+
+ORDER = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
+"""The passes that partition a module, in the order in which each finds what it needs."""
+
+_TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  tanh(nn.relu(%x))\n}"
+
+
+def _matching() -> Pass:
+    return MergeComposite([("dnnl.relu_tanh", is_op("tanh")(is_op("nn.relu")(wildcard())))])
+
+
+def _right() -> Sequence[Pass]:
+    return [_matching(), AnnotateTarget("dnnl"), PartitionGraph()]
+
+
+def _late() -> Sequence[Pass]:
+    return [AnnotateTarget("dnnl"), _matching(), PartitionGraph()]
+
+
+def _too_late() -> Sequence[Pass]:
+    return [PartitionGraph(), _matching(), AnnotateTarget("dnnl")]
+
+
+class PassOrder(LintRule):
+    """A pass that partitions the module runs after a pass that needs its result.
+
+    The linter runs the pipeline in both orders: it reports a pipeline only if the usual order
+    offloads more operators or composites.
+
+    ## Why is this bad?
+    AnnotateTarget annotates the composites that it finds. Of a composite that MergeComposite makes
+    afterwards, it has annotated at most single operators, and such annotations also prevent
+    matches. PartitionGraph only moves annotated operators into regions. Each pass runs without an
+    error in any order, so no message reports the loss.
+
+    ## What to do instead
+    Run MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph in this order.
+
+    ## References
+    TVM 0.16, python/tvm/relay/op/contrib: each partition_for_ function has this order.
+    """
+
+    code, name = "BYL040", "pass-order"
+    severity = Severity.WARNING
+    VALID = (Sample(_TEXT, pipeline=_right),)
+    INVALID = (Sample(_TEXT, pipeline=_late), Sample(_TEXT, pipeline=_too_late))
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        given = [p for p in context.running if isinstance(p, ORDER)]
+        swapped = next(((a, b) for a, b in pairwise(given) if _rank(a) > _rank(b)), None)
+        if swapped is None:
+            return
+        usual = sorted(given, key=_rank)
+        rest = iter(usual)
+        moved = [next(rest) if isinstance(p, ORDER) else p for p in context.running]
+        here, there = _offloaded(mod, context.running), _offloaded(mod, moved)
+        if here is None or there is None or not there.exceeds(here):
+            return
+        first, second = (p.info.name for p in swapped)
+        yield self.finding(
+            f"the pipeline runs {first} before {second}, and offloads {here}; in the usual order "
+            f"it offloads {there}",
+            f"run {enumerated(p.info.name for p in usual)} in this order",
+            None,
+        )
+
+
+class _Offloaded(NamedTuple):
+    operators: int
+    composites: int
+
+    def __str__(self) -> str:
+        composites = f" in {counted(self.composites, 'composite')}" if self.composites else ""
+        return f"{counted(self.operators, 'operator')}{composites}"
+
+    def exceeds(self, other: _Offloaded) -> bool:
+        return self != other and all(a >= b for a, b in zip(self, other, strict=True))
+
+
+def _rank(p: Pass) -> int:
+    return next(n for n, kind in enumerate(ORDER) if isinstance(p, kind))
+
+
+def _offloaded(mod: IRModule, passes: Sequence[Pass]) -> _Offloaded | None:
+    """The operators and composites in regions after passes; None if a pass fails."""
+    after = run_ahead(mod, passes)
+    if after is None:
+        return None
+    regions = [f for f in after.functions.values() if "Compiler" in f.attrs]
+    nodes = list(post_order(*regions))
+    composites = sum(isinstance(n, Function) and "Composite" in n.attrs for n in nodes)
+    return _Offloaded(sum(isinstance(n, Call) and bool(n.op_name) for n in nodes), composites)

@@ -1,0 +1,52 @@
+"""Lint rule BYL040 pass-order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from byoc_lab import backends, explain, lint, relay
+from byoc_lab.lab.linting.rules.pass_order import PassOrder
+from byoc_lab.passes import AnnotateTarget, MergeComposite, PartitionGraph
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.pieces import NPU
+from tests.lab.linting.samples import RuleChecks
+
+TABLE = [(f"{NPU}.relu_tanh", is_op("tanh")(is_op("nn.relu")(wildcard())))]
+
+
+class TestPassOrder(RuleChecks):
+    rule = PassOrder
+
+    def test_message_says_what_both_orders_offload(self) -> None:
+        assert self.sample_finding().message == (
+            "the pipeline runs AnnotateTarget before MergeComposite, and offloads 2 operators; in "
+            "the usual order it offloads 2 operators in 1 composite"
+        )
+
+
+def network() -> IRModule:
+    x = relay.var("x", shape=(4,))
+    return IRModule.from_expr(relay.exp(relay.tanh(relay.nn.relu(x))))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_order_is_reported_exactly_if_less_is_offloaded(order: tuple[int, ...]) -> None:
+    backends.register(NPU, patterns=TABLE)
+    steps = [MergeComposite(TABLE), AnnotateTarget(NPU), PartitionGraph()]
+    pipeline = [steps[n] for n in order]
+    offloaded = [e.name for e in explain(network(), NPU, pipeline=pipeline) if e.offloaded]
+    found = lint(network(), pipeline).by_code("BYL040")
+    assert bool(found) == (offloaded != ["nn.relu", "tanh"])
+    backends.register(NPU)
+
+
+def test_later_table_for_regions_is_not_reported() -> None:
+    """A second MergeComposite after the partitioning may serve the code generator."""
+    backends.register(NPU, patterns=TABLE)
+    steps: list[Pass] = [MergeComposite(TABLE), AnnotateTarget(NPU), PartitionGraph()]
+    assert not lint(network(), [*steps, MergeComposite(TABLE)]).by_code("BYL040")
+    backends.register(NPU)
