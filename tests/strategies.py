@@ -14,6 +14,9 @@ SHAPE = (3, 4)
 TYPE = relay.TensorType(SHAPE, "float32")
 UNARY = ("abs", "tanh", "negative", "nn.relu", "exp", "sigmoid")
 BINARY = ("add", "subtract", "multiply", "maximum")
+TARGET = "strategies"  # supports some of the operators in the random modules
+for _name in ("abs", "tanh", "add", "multiply"):
+    relay.op.register_op_attr(_name, f"target.{TARGET}", lambda call: True)
 # Chains of operators with attributes, with other shapes and types in between, that return TYPE.
 CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
     lambda x: relay.clip(x, -0.5, 0.5),

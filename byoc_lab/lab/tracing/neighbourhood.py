@@ -154,6 +154,7 @@ class _Changes:
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
         self.in_round: Counter[Round] = Counter()  # the number of rewrites
+        self.later = {event.before for event in stage.events[count:]}
         self._numbering = stage.numbering
         self._functions: dict[str, Expr] = {
             gv.name_hint: func for gv, func in stage.before.functions.items()
@@ -281,17 +282,21 @@ class _Root:
             return None
         module = _module(part.func, changes, added)
         origins = {copy: node for node, copy in (*part.copies.items(), *part.given.items())}
-        origins.update({node: node for node in nodes_of(module) if node in known})
+        others = set(post_order(*(f for f in module.functions.values() if f is not part.func)))
+        origins.update({n: n for n in nodes_of(module) if n in known or n in others})
         if self._is_typed:
             module, origins = _typed(module, origins)
         module = _without_helpers(module, added)
-        replaced = changes.replaced.get(self._round, {})
+        replaced = changes.replaced.get(self._round)
+        made_for = {n: pre for n, pre in self._made_for.items() if pre not in changes.later}
 
         def place(node: Expr) -> Expr | None:
             """The node of the root in the position of a node, or from which the node is copied."""
+            if replaced is None:  # before the round: its nodes are in other functions at most
+                return known.get(node)
             source = self._copied.get(node)
             for found in (node, source):
-                pre = known.get(found) or self._made_for.get(found) if found else None
+                pre = known.get(found) or made_for.get(found) if found else None
                 if pre is not None and pre not in replaced:
                     return pre
             return source

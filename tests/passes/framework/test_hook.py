@@ -39,7 +39,8 @@ from byoc_lab.transform import (
 from tests import strategies
 from tests.parity import cases
 from tests.parity.goldens.plan import plan
-from tests.passes.framework.test_properties import PIPELINES, TARGET, _table
+from tests.passes.framework.test_properties import PIPELINES, _table
+from tests.strategies import TARGET
 from tests.sweeps import ONE_IN, some
 
 MORE: dict[str, list[Pass]] = {

@@ -29,13 +29,15 @@ class Ids:
 
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
+        self._doubles: dict[str, str] = {}  # id -> the id of the next node in the same position
         self._made = 0
         self._roots: set[Provenance] = set()  # provenances of the rounds whose nodes have ids
 
     def copy(self) -> Ids:
         """A copy of the ids; later additions to one do not affect the other."""
         made = Ids()
-        made._ids, made._made, made._roots = dict(self._ids), self._made, set(self._roots)
+        made._ids, made._doubles = dict(self._ids), dict(self._doubles)
+        made._made, made._roots = self._made, set(self._roots)
         return made
 
     @staticmethod
@@ -65,7 +67,8 @@ class Ids:
         nodes that replaced a node.
 
         Any other node corresponds to the input node with the same id. If several nodes have the
-        position of one node, the first keeps its id.
+        position of one node, the first gets the id of this node; each of the others gets a further
+        id, the same in every state.
         """
         used: set[str] = set()
         replaced: set[str] = set()
@@ -107,7 +110,7 @@ class Ids:
                 created.append((node, origin))
         for node, origin in created:
             old = self.get(part.made_for.get(origin))
-            known = self.get(origin) or (old if old and old not in used else self._new())
+            known = self.get(origin) or old or self._new()
             ident = self._assign(node, known, used)
             self._ids.setdefault(self._key(origin), ident)
             if ident == old:
@@ -181,7 +184,10 @@ class Ids:
 
     def _assign(self, node: Expr, ident: str, used: set[str]) -> str:
         if not isinstance(node, Var):  # copies of a variable share one id
-            ident = self._new() if ident in used else ident
+            while ident in used:
+                if ident not in self._doubles:
+                    self._doubles[ident] = self._new()
+                ident = self._doubles[ident]
             used.add(ident)
         return self._ids.setdefault(self._key(node), ident)
 

@@ -157,7 +157,7 @@ def is_inside(scene: Scene, group: dict[str, Any], outer: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_limits")
 def test_groups_of_random_modules_stay_the_same(mod: IRModule) -> None:
-    passes = ["SimplifyInference", "FoldConstant", AnnotateTarget("strategies")]
+    passes = ["SimplifyInference", "FoldConstant", AnnotateTarget(strategies.TARGET)]
     check(byoc_lab.trace(mod, [*passes, MergeCompilerRegions(), PartitionGraph()], opt_level=4))
 
 

@@ -235,4 +235,4 @@ def test_regions_of_annotated_modules_keep_their_names(seed: int) -> None:
 @given(mod=strategies.modules())
 @pytest.mark.slow
 def test_regions_keep_their_names_after_annotation(mod: IRModule) -> None:
-    Drawn(annotated_trace(mod, "SimplifyInference", AnnotateTarget("strategies"))).check()
+    Drawn(annotated_trace(mod, "SimplifyInference", AnnotateTarget(strategies.TARGET))).check()
