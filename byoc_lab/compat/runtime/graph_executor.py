@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from byoc_lab.compat.runtime.building import Library
 from byoc_lab.compat.runtime.executors import cast, plain
+from byoc_lab.compat.runtime.library import Library
 from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.compat.runtime.params import load_param_dict
 from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError

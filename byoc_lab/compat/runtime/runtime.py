@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.compat.ir.containers import ADT, ShapeTuple, String
-from byoc_lab.compat.runtime.building import Library, load_library
+from byoc_lab.compat.runtime.library import Library, load_library
 from byoc_lab.compat.runtime.nd import NDArray, cpu, device
 from byoc_lab.compat.runtime.params import (
     load_param_dict,

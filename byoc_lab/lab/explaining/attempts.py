@@ -23,16 +23,9 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import MAX_DEPTH, USERS
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.near_miss import (
-    Conditions,
-    Mismatch,
-    NearMatcher,
-    PartialMatch,
-    bound_value,
-)
-from byoc_lab.relay.patterns.patterns import (
-    DominatorPattern,
-)
+from byoc_lab.relay.patterns.near_miss import NearMatcher, bound_value
+from byoc_lab.relay.patterns.partial_match import Conditions, Mismatch, PartialMatch
+from byoc_lab.relay.patterns.patterns import DominatorPattern
 
 MAX_ROOTS = 64
 """Maximum number of match roots that are tried for one call and pattern."""

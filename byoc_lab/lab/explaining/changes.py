@@ -51,7 +51,7 @@ from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.patterns import DominatorPattern
-from byoc_lab.relay.patterns.near_miss import Conditions
+from byoc_lab.relay.patterns.partial_match import Conditions
 
 OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",

@@ -8,7 +8,7 @@ from typing import Any
 from byoc_lab.lab.explaining.attempts import Attempt
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.patterns.near_miss import Mismatch, PartialMatch
+from byoc_lab.relay.patterns.partial_match import Mismatch, PartialMatch
 
 CHANGES = "answers otherwise when it is asked again about the same"
 

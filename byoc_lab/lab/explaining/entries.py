@@ -34,7 +34,7 @@ from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.impossible import why_impossible
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.near_miss import PartialMatch
+from byoc_lab.relay.patterns.partial_match import PartialMatch
 
 MAX_CANDIDATES = 50
 """Maximum number of nodes of a module to which a pattern without matches is compared."""

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.expectation import callee_in_words, expectation
-from byoc_lab.relay.patterns.near_miss import Conditions, Mismatch
+from byoc_lab.relay.patterns.partial_match import Conditions, Mismatch
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,

@@ -18,7 +18,8 @@ from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.op.framework.from_relax import plain
 from byoc_lab.relay.patterns.below import size_of
-from byoc_lab.relay.patterns.near_miss import Condition, Mismatch, NearMatcher, PartialMatch
+from byoc_lab.relay.patterns.near_miss import NearMatcher
+from byoc_lab.relay.patterns.partial_match import Condition, Mismatch, PartialMatch
 from byoc_lab.relay.patterns.patterns import (
     AttrPattern,
     CallPattern,

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
-from byoc_lab.errors import PassError, counted
-from byoc_lab.printing import printable
+from byoc_lab.errors import PassError
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleGetItem, Var
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import (
@@ -29,137 +28,31 @@ from byoc_lab.relay.patterns.below import (
     root_operators,
     size_of,
 )
-from byoc_lab.relay.patterns.expectation import expectation, listed
 from byoc_lab.relay.patterns.foreign import AndPattern
 from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE, Matcher
+from byoc_lab.relay.patterns.partial_match import (
+    ANYTHING,
+    Condition,
+    Conditions,
+    Mismatch,
+    PartialMatch,
+    nearer,
+    stopped,
+    together,
+    used_by,
+)
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
     CallPattern,
-    DataTypePattern,
     DominatorPattern,
     ExprPattern,
-    ShapePattern,
     TupleGetItemPattern,
     TuplePattern,
-    TypePattern,
     WildcardPattern,
 )
-
-Condition = AttrPattern | TypePattern | DataTypePattern | ShapePattern
-Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Mismatch:
-    """A mismatch: `found` is not the expression that `pattern` expects.
-
-    user: the matching expression that has `found` as an operand. below: the matching operand, if
-    `found` is its user (or the function whose result it is). others: alternative patterns that
-    would also match here. reused: one pattern object would have to match several values. path: from
-    the root of the pattern to `pattern`, in operands and fields, such as ".args[0].args[1]".
-    """
-
-    pattern: DFPattern
-    found: Expr
-    user: Expr | None = None
-    below: Expr | None = None
-    reused: bool = False
-    others: tuple[DFPattern, ...] = ()
-    path: str = ""
-
-    def is_at(self, other: Mismatch) -> bool:
-        """Whether both mismatches are at the same position of the graph."""
-        return self.found is other.found and self.path == other.path
-
-    def seen(self, words: str) -> str:
-        """A description of `found`: `words`, and the values of the attributes that the pattern
-        requires."""
-        if self.reused:
-            return "different values"
-        if not isinstance(self.pattern, AttrPattern) or not isinstance(self.found, Call):
-            return words
-        attrs = dict(self.found.attrs or {})
-        there = [f"{k}={attrs[k]!r}" for k in self.pattern.attrs if k in attrs]
-        return f"{words} with {', '.join(there)}" if there else words
-
-    @property
-    def expected(self) -> str:
-        """The pattern's requirement for this expression, in words."""
-        if self.reused:
-            return (
-                f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
-                f"again for each value)"
-            )
-        wanted = listed(map(expectation, (self.pattern, *self.others)))
-        if self.operands is not None:
-            asked, there = self.operands
-            wanted += f" with {counted(asked, 'operand')} (not {there})"
-        return wanted
-
-    @property
-    def operands(self) -> tuple[int, int] | None:
-        """The number of operands that the pattern requires, and the number that the call has, if
-        the call is of the pattern's operator and the numbers differ."""
-        if not isinstance(self.pattern, CallPattern) or not isinstance(self.found, Call):
-            return None
-        asked, names = self.pattern.args, called_operators(self.pattern)
-        if asked is None or (names is not None and self.found.op_name not in names):
-            return None
-        counts = len(asked), len(self.found.args)
-        return counts if counts[0] != counts[1] else None
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PartialMatch:
-    """A full or partial match of a pattern with an expression.
-
-    matched, total: the number of operators, constants, variables and conditions of the pattern that
-    match, and the number of all of them. stops: the mismatches; empty if the whole pattern matches.
-    covered: for a full match, the nodes that it would move; else the nodes that operators,
-    constants and variables matched. beyond: the number of parts that match the value of a let
-    variable, because a match cannot cross a let. values: for each part used in several positions,
-    the values that it matched.
-    """
-
-    matched: int
-    total: int
-    stops: tuple[Mismatch, ...] = ()
-    covered: frozenset[Expr] = frozenset()
-    beyond: int = 0
-    values: frozenset[tuple[DFPattern, Expr]] = frozenset()
-
-    @property
-    def rank(self) -> tuple[bool, float, int]:
-        """A larger rank is a nearer match."""
-        near = self.matched + self.beyond
-        total = self.total + len(self.unequal) if self.values else self.total
-        return not self.stops, near / max(total, 1), near
-
-    @property
-    def unequal(self) -> set[DFPattern]:
-        """The parts that matched different values in several positions, although a part can match
-        only one value."""
-        places = Counter(part for part, _ in self.values)
-        return {part for part, count in places.items() if count > 1}
-
-    @property
-    def needed(self) -> int:
-        """The number of parts that a full match needs; greater than `matched` as long as a part
-        mismatches. It includes matching optional parts, and each violated requirement that a part
-        matches one value."""
-        total = self.total + len(self.unequal)
-        return max(total, self.matched + 1) if self.stops else total
-
-    @printable
-    def __str__(self) -> str:
-        return f"{self.matched} of {self.needed}"
-
-
-ANYTHING = PartialMatch(0, 0)
-"""The match of a wildcard with any expression."""
 
 
 class NearMatcher:
@@ -268,13 +161,13 @@ class NearMatcher:
         if isinstance(pattern, CallPattern) and isinstance(expr, Call):
             roots = root_operators(pattern)
             if roots is not None and expr.op_name not in roots:
-                return _stopped(pattern, expr)  # most pairs end here, too many to cache
+                return stopped(pattern, expr)  # most pairs end here, too many to cache
         key = (pattern, expr)
         known = self._known.get(key)
         if known is not None:
             return known
         if key in self._open:
-            return _stopped(pattern, expr)
+            return stopped(pattern, expr)
         if depth < MAX_DEPTH:
             self._open.add(key)
             found = self._walk(pattern, expr, depth + 1)
@@ -287,7 +180,7 @@ class NearMatcher:
                 found = replace(found, values=found.values | {key})
             self._open.discard(key)
         else:
-            found = _stopped(pattern, expr)
+            found = stopped(pattern, expr)
         self._known[key] = found
         return found
 
@@ -298,7 +191,7 @@ class NearMatcher:
             assert pattern.pattern is not None  # wildcards that accept anything are handled before
             return self._fit(pattern.pattern, expr, depth)
         if isinstance(pattern, AltPattern):
-            return _either(*(self._fit(p, expr, depth) for p in pattern.children()))
+            return nearer(*(self._fit(p, expr, depth) for p in pattern.children()))
         if isinstance(pattern, Conditions):
             inner = self._fit(pattern.pattern, expr, depth)
             if inner.stops:
@@ -307,7 +200,7 @@ class NearMatcher:
             stops = () if holds else (Mismatch(pattern, expr),)
             return replace(inner, matched=inner.matched + holds, total=inner.total + 1, stops=stops)
         if isinstance(pattern, AndPattern):
-            return _both(*(self._fit(p, expr, depth) for p in pattern.children()))
+            return together(*(self._fit(p, expr, depth) for p in pattern.children()))
         if isinstance(pattern, DominatorPattern):
             return self._dominator(pattern, expr, depth)
         if isinstance(pattern, TuplePattern) and pattern.fields is not None:
@@ -324,7 +217,7 @@ class NearMatcher:
                 return replace(found, matched=found.matched - 1, stops=further)
         elif self.matches(pattern, expr):
             return PartialMatch(1, 1, (), frozenset({expr}))
-        return _stopped(pattern, expr)
+        return stopped(pattern, expr)
 
     def _dominator(self, pattern: DominatorPattern, expr: Expr, depth: int) -> PartialMatch:
         total = size_of(pattern)
@@ -350,7 +243,7 @@ class NearMatcher:
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> PartialMatch:
         if not isinstance(expr, Call):
-            return _stopped(pattern, expr)
+            return stopped(pattern, expr)
         is_named = isinstance(pattern.op, ExprPattern) and pattern.op.expr is expr.op
         callee = ANYTHING if is_named else self._fit(pattern.op, expr.op, depth)
         if callee.stops:
@@ -360,7 +253,7 @@ class NearMatcher:
             last = callee.stops[0].pattern
             if isinstance(last, AttrPattern) and callee.matched:  # the operator's own attribute
                 return PartialMatch(callee.matched, size_of(pattern), (Mismatch(last, expr),))
-            return _stopped(pattern, expr)
+            return stopped(pattern, expr)
         if pattern.args is None:
             return PartialMatch(1, 1, (), frozenset({expr}))
         args = self.operands(pattern, expr)
@@ -389,35 +282,11 @@ class NearMatcher:
         for n, (pattern, expr) in enumerate(zip(patterns, exprs, strict=True)):
             fit = self._fit(pattern, expr, depth)
             matched, total, beyond = matched + fit.matched, total + fit.total, beyond + fit.beyond
-            stops += [_used(stop, expr, node, step.format(n)) for stop in fit.stops]
+            stops += [used_by(stop, expr, node, step.format(n)) for stop in fit.stops]
             covered |= fit.covered
             values |= fit.values
-        stopped, inside = tuple(stops), frozenset(covered)
-        return PartialMatch(matched, total, stopped, inside, beyond, frozenset(values))
-
-
-def _either(left: PartialMatch, right: PartialMatch) -> PartialMatch:
-    """The nearer match of two alternatives with one expression. If both are equally near and first
-    mismatch at the same position, the mismatch lists both patterns."""
-    if right.rank > left.rank:
-        return right
-    if left.rank == right.rank and left.stops and left.stops[0].is_at(right.stops[0]):
-        (first, *more), other = left.stops, right.stops[0]
-        others = (*first.others, other.pattern, *other.others)
-        return replace(left, stops=(replace(first, others=others), *more))
-    return left
-
-
-def _both(first: PartialMatch, second: PartialMatch) -> PartialMatch:
-    """The match of two patterns with one expression."""
-    return PartialMatch(
-        first.matched + second.matched + (not first.stops and not second.stops),
-        first.total + second.total + 1,
-        first.stops + second.stops,
-        first.covered | second.covered,
-        first.beyond + second.beyond,
-        first.values | second.values,
-    )
+        inside = frozenset(covered)
+        return PartialMatch(matched, total, tuple(stops), inside, beyond, frozenset(values))
 
 
 def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
@@ -425,13 +294,3 @@ def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
     if not isinstance(node, Var):
         return None
     return next(iter(graph.inputs.get(node, ())), None)
-
-
-def _used(stop: Mismatch, operand: Expr, user: Expr, step: str) -> Mismatch:
-    """The mismatch of an operand, as a mismatch of its user: with the user and the longer path."""
-    here = stop.found is operand and stop.user is None
-    return replace(stop, user=user if here else stop.user, path=step + stop.path)
-
-
-def _stopped(pattern: DFPattern, expr: Expr) -> PartialMatch:
-    return PartialMatch(0, size_of(pattern), (Mismatch(pattern, expr),))
