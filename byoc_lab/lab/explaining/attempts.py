@@ -72,18 +72,23 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
             fits += [(subject, inner)] if inner is not None else []
         if not fits:
             continue
-        root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
+        root, fit = max(fits, key=lambda pair: _nearness(subject, pair[1]))
         yield Attempt(position, name, pattern, check, root, graph, fit)
 
 
 def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt]:
     """The attempts that come nearest and all stop at the same node."""
-
-    ranks = [(subject in a.fit.covered, a.fit.rank) for a in attempts]
+    ranks = [_nearness(subject, a.fit) for a in attempts]
     best = max(ranks)
     place = attempts[ranks.index(best)].fit.stops[0].found
     ranked = zip(attempts, ranks, strict=True)
     return [a for a, rank in ranked if rank == best and a.fit.stops[0].found is place]
+
+
+def _nearness(subject: Call, fit: PartialMatch) -> tuple[bool, tuple[bool, float, int]]:
+    """The order of partial matches that concern a call: those that contain it and another part
+    come after those that stop at it or contain it alone, and then those with a higher rank."""
+    return subject in fit.covered and fit.matched > 1, fit.rank
 
 
 def _concerns(fit: PartialMatch, subject: Call, graph: IndexedGraph) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from byoc_lab.backends.registry import is_registered
+from byoc_lab.backends.registry import is_registered, why_no_name
 from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.errors import close_names
 from byoc_lab.lab.linting.context import Context
@@ -52,6 +52,8 @@ def unknown_targets(mod: IRModule, context: Context) -> list[str]:
 def meant_for(target: str, mod: IRModule, context: Context) -> list[str]:
     """The composites whose prefix is not a target, and from which an unknown target differs only by
     upper and lower case or a few letters."""
+    if why_no_name(target):
+        return []  # no composite can be for it
     every = composite_names(mod, context)
     others = {p for n in every if (p := prefix_of(n)) is not None} - set(context.targets)
     close = close_names(target, others)

@@ -378,6 +378,18 @@ def test_pattern_that_accepts_any_expression_matches_the_function(
     assert one.cause == ("no-operand" if accepts else "no-pattern")
 
 
+def test_operand_that_stops_a_match_has_the_reason_and_change_of_the_match() -> None:
+    """Alone, it matches the end of the same pattern, whose other parts are not near it."""
+    half = is_op("multiply")(Any_(), is_constant())
+    erf = is_op("erf")(is_op("divide")(Any_(), is_constant()))
+    table = [entry("gelu", is_op("multiply")(is_op("add")(erf, is_constant()), half))]
+    data, k = x(4), weight(1)
+    found = told(table, (relay.erf(data * k) + k) * (data * k))
+    assert len({e.reason for e in found}) == 1
+    assert all("expects divide as an operand of erf" in e.reason for e in found)
+    assert all(e.change is not None and "accept multiply" in e.change.what for e in found)
+
+
 def halves() -> tuple[relay.Expr, relay.Expr, relay.Expr]:
     """The two halves of a tensor, and a chain that contains one of them."""
     first, second = relay.split(relay.exp(x()), 2, axis=1)
