@@ -124,6 +124,18 @@ test("the source of the worker computes the same", () => {
   assert.ok(SIZES.line > 16, "lines are set apart for type of 16 px");
 });
 
+test("a chain stays in one column down to a scale at which its type is large enough", () => {
+  const columns = ({ nodes }) => new Set(nodes.map((n) => Math.round(n.x + n.w / 2))).size;
+  const scene = chain(6);
+  const tall = { w: 2000, h: layOut(scene, [], { w: 2000, h: 2000 }).height };
+  const [near, far] = [0.9, 0.6].map((part) => ({ ...tall, h: tall.h * part }));
+  assert.equal(columns(layOut(scene, [], near)), 1);
+  const wrapped = layOut(scene, [], far);
+  assert.equal(columns(wrapped), 2);
+  assert.equal(columns(layOut(scene, [], near, wrapped)), 2, "as it was");
+  assert.equal(columns(layOut(scene, [], { ...tall, h: tall.h * 1.2 }, wrapped)), 1, "where it clearly fits");
+});
+
 /** A scene with a box inserted into a chain before position `at`. */
 function longer(scene, at) {
   const boxes = [...scene.boxes.slice(0, at), { ...box(999), lines: ["a new operator"] }, ...scene.boxes.slice(at)];

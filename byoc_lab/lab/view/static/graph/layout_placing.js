@@ -42,8 +42,9 @@ export function widthOf(columns) {
   };
 }
 
-/** Break the layers into the number of columns that shows them largest in `room`; into those that
- * they were in, `before`, unless that is much smaller. */
+/** Break the layers into the fewest columns that show them at the scale SIZES.enough in `room`, else into
+ * the number of columns that shows them largest; into those that they were in, `before`, unless that
+ * is much smaller, or fewer columns clearly suffice. */
 export function split(layers, room, before) {
   const scaleOf = (columns) => {
     const { w, h } = widthOf(columns);
@@ -66,7 +67,7 @@ export function split(layers, room, before) {
     });
     const scale = scaleOf(columns);
     if (!best || scale > best.scale * 1.001) best = { scale, columns };
-    if (scale === 1) break;
+    if (scale >= SIZES.enough) break;
   }
   if (!best || !before) return best ? best.columns : [];
   const kept = [[]];
@@ -78,7 +79,8 @@ export function split(layers, room, before) {
     column = Math.max(column, wanted);
     kept[kept.length - 1].push(layer);
   }
-  const least = best.scale === 1 ? 1 : best.scale * 0.85; // at scale 1 the type is large enough
+  if (best.columns.length < kept.length && best.scale > (1 + SIZES.enough) / 2) return best.columns;
+  const least = best.scale >= SIZES.enough ? SIZES.enough : best.scale * 0.85;
   return scaleOf(kept) >= least ? kept : best.columns;
 }
 
