@@ -191,12 +191,16 @@ class Answer(ABC):
 
     @printable
     def __str__(self) -> str:
+        host = self.status == "host"
+        return self.described(str(self.change or self.without_change) if host else "")
+
+    def described(self, change: str) -> str:
+        """The explanation in words, with a change in words."""
         head = f"{self.heading} at {self.place}" if self.place else self.heading
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"
-        words = self.change or self.without_change
-        change = [f"  change    {words}"] if words else []
-        return "\n".join([f"{head}: {self.where}: {self.cause}", *self.about, *change])
+        last = [f"  change    {change}"] if change else []
+        return "\n".join([f"{head}: {self.where}: {self.cause}", *self.about, *last])
 
     def __repr__(self) -> str:
         return f"<explanation of {self.name}: {self.status}>"

@@ -50,6 +50,7 @@ from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Expr, Var
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DominatorPattern
 from byoc_lab.relay.patterns.partial_match import Conditions
 
@@ -315,10 +316,14 @@ class Changes:
             dict.fromkeys(origin[v] for v, _ in used_outside(found.attempt) if v in origin)
         )
         if given:
+            match = frozenset(origin.values())
+            below = [n for n in post_order(*given) if n in match and isinstance(n, Call)]
+            rest = [inquiry.called(n) for n in below if n not in given]
+            its, it = ("their", "them") if given[1:] else ("its", "it")
             yield self._edited(
-                f"compute {enumerated(map(inquiry.called, given))} a second time for "
-                f"{'their' if given[1:] else 'its'} users outside of the match",
-                computed_twice(inquiry.setup.mod, given, frozenset(origin.values())),
+                f"compute {enumerated(map(inquiry.called, given))} a second time for {its} users "
+                f"outside of the match" + (f", and for {it} {enumerated(rest)}" if rest else ""),
+                computed_twice(inquiry.setup.mod, given, match),
             )
 
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:

@@ -31,12 +31,23 @@ A = TypeVar("A", bound=Answer)
 
 class Group(list[A]):
     """Calls that are not offloaded for the same reason: calls of one operator, or the parts of one
-    match."""
+    match.
+
+    beside: the groups of the same module whose changes may also offload these calls.
+    """
+
+    beside: Sequence[Group[A]] = ()
 
     @cached_property
     def change(self) -> Any:
         """The smallest change with which the first call is offloaded; if parameters lack values, it
-        binds the parameters of all calls. None if no tried change offloads it."""
+        binds the parameters of all calls. Else a change of another group that offloads the first
+        call; None if no tried change offloads it."""
+        tried = (g.own_change for g in self.beside)
+        return self.own_change or next((c for c in tried if c and self[0].offloaded_by(c)), None)
+
+    @cached_property
+    def own_change(self) -> Any:
         return self[0].shared_change(self)
 
     @cached_property
@@ -67,7 +78,7 @@ class Group(list[A]):
     def __str__(self) -> str:
         first = self[0]
         if len(self) == 1:
-            return str(first)
+            return first.described(self.change_in_words)
         head = f"{len(self)} calls of {self.operators} {first.where}: {first.cause}"
         words = self.change_in_words
         change = [f"  change    {words}"] if words else []
@@ -187,7 +198,10 @@ class Explanations(Sequence[A]):
         for es in self.by_cause.values():
             for e in es:
                 groups.setdefault((e.cause, VARYING.sub("", e.reason)), Group()).append(e)
-        return list(groups.values())
+        found = list(groups.values())
+        for group in found:
+            group.beside = found[:SHOWN]
+        return found
 
     @printable
     def __str__(self) -> str:

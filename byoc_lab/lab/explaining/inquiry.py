@@ -387,7 +387,29 @@ class Inquiry:
         if not any(isinstance(n, Let) for n in post_order(*self.matched.functions.values())):
             return frozenset()
         run = Setup.of(self.matched, ToGraphNormalForm()).run(self.target)
-        return frozenset(c for c in run.calls if not run.images(c))
+        return frozenset(c for c in run.calls if not run.images(c) and c not in self._used)
+
+    @cached_property
+    def _used(self) -> set[Expr]:
+        """The nodes on which results of functions depend, as patterns see them. The pass also
+        removes calls of functions that lets bind, by calling the functions directly."""
+        values: dict[Expr, Expr] = {}
+        used: set[Expr] = set()
+        todo: list[Expr] = list(self.matched.functions.values())
+        while todo:
+            node = todo.pop()
+            if node in used:
+                continue
+            used.add(node)
+            if isinstance(node, Let):
+                values[node.var] = node.value
+                todo.append(node.body)
+                todo += [node.value] if node.var in used else []
+            elif node in values:
+                todo.append(values[node])
+            else:
+                todo += node.parts()
+        return used
 
     @cached_property
     def _graphs(self) -> dict[Expr, IndexedGraph]:

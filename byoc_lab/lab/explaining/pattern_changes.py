@@ -42,19 +42,22 @@ def relaxed(pattern: DFPattern, stop: Mismatch) -> Iterator[tuple[str, DFPattern
         name = callee_in_words(at)
         for operand in at.args or ():
             if not isinstance(operand, (WildcardPattern, ConstantPattern, ExprPattern)):
-                yield f"make {name} optional", replaced(pattern, at, operand | at)
+                optional = f"make {name} optional, if the code generator can do without"
+                yield optional, replaced(pattern, at, operand | at)
         yield from _between(pattern, at, found)
     elif isinstance(at, Conditions):
         without = f"do not ask for {_condition(at)}, if the code generator can do without"
         yield without, replaced(pattern, at, at.pattern)
     elif isinstance(at, (ConstantPattern, ExprPattern)):
-        yield f"accept any value in place of {stop.expected}", replaced(pattern, at, wildcard())
+        any_value = f"accept any value in place of {stop.expected}, if the code generator does"
+        yield any_value, replaced(pattern, at, wildcard())
     for part in post_order_patterns(pattern):
         if isinstance(part, CallPattern) and len(part.args or ()) == 2 and at in (part.args or ()):
             assert part.args is not None
             swapped = CallPattern(part.op, part.args[::-1])
             yield (
-                f"accept the operands of {callee_in_words(part)} in either order",
+                f"accept the operands of {callee_in_words(part)} in either order, if the code "
+                f"generator tells the two apart",
                 replaced(pattern, part, part | swapped),
             )
     callee = found.op if isinstance(found, Call) else None

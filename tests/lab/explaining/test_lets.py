@@ -135,3 +135,18 @@ def test_unused_user_outside_a_match_is_removed_by_the_change() -> None:
     assert {str(e.change).partition(",")[0] for e in found} == {
         "run ToGraphNormalForm before MergeComposite"
     }
+
+
+@pytest.mark.parametrize(
+    ("body", "unused"),
+    [
+        ("let %f = fn (%y: Tensor[(4), float32]) { sin(%y) };\n%f(%f(%x))", set()),
+        ("let %a = sin(%x);\nlet %b = erf(%a);\nexp(%x)", {"sin", "erf"}),
+        ("let %a = sin(%x);\nlet %b = erf(%a);\nexp(%b)", set()),
+        ("let %a = sin(%x);\nlet %b = erf(%a);\nexp(%a)", {"erf"}),
+    ],
+)
+def test_only_calls_on_which_no_result_depends_are_unused(body: str, unused: set[str]) -> None:
+    mod = relay.parse(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {{\n{body}\n}}')
+    found = explain(mod, "ccompiler")
+    assert {e.name for e in found if "does not depend on it" in e.reason} == unused

@@ -214,6 +214,21 @@ def test_value_used_outside_a_dominator_is_named() -> None:
         assert "whose operands all come from one nn.conv2d" in the(found, name).expected
 
 
+def test_change_of_one_group_is_given_for_each_group_that_it_offloads() -> None:
+    product = is_op("multiply")(Any_(), Any_())
+    over = (is_op("nn.relu") | is_op("tanh"))(Any_())
+    value = conv()
+    table = [entry("dom", product.dominates(CONV, over))]
+    found = told(table, nn.relu(value) * relay.erf(value))
+    assert len(found.groups) > 2 and all(not e.offloaded for e in found)
+    assert {g.change.what for g in found.groups} == {
+        f"in the pattern {NPU}.dom, accept erf in place of nn.relu or tanh, if the code generator "
+        f"has it"
+    }
+    assert all(g.offloads == len(g) for g in found.groups)
+    assert "none of the changes" not in str(found)
+
+
 # Other forms of the module ------------------------------------------------------------------------
 
 CONV_OF_CONSTANT = is_op("nn.conv2d")(Any_(), is_constant())
@@ -376,6 +391,47 @@ def test_pattern_that_accepts_any_expression_matches_the_function(
     swallowed = isinstance(after["main"].body, relay.Call) and not after["main"].params
     assert swallowed == accepts
     assert one.cause == ("no-operand" if accepts else "no-pattern")
+
+
+def test_change_names_each_operator_that_it_computes_twice() -> None:
+    summed = bias(conv())
+    table = [entry("all", is_op("nn.relu")(is_op("add")(CONV, Any_())))]
+    change = the(told(table, relay.exp(nn.relu(summed)) * summed), "nn.relu").change
+    assert change is not None and change.what == (
+        "compute add (%1) a second time for its users outside of the match, and for it nn.conv2d "
+        "(%0)"
+    )
+    text = str(change.setup.mod)
+    assert text.count("nn.conv2d(") == 2 and text.count("add(") == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "body", "words"),
+    [
+        (
+            is_op("subtract")(CONV_, Any_()),
+            lambda: relay.subtract(x(1, 4, 8, 8, name="y"), conv()),
+            "accept the operands of subtract in either order",
+        ),
+        (
+            is_op("nn.relu")(is_op("nn.bias_add")(CONV_, Any_())),
+            lambda: nn.relu(conv()),
+            "make nn.bias_add optional",
+        ),
+        (
+            is_op("nn.conv2d")(Any_(), is_constant()),
+            lambda: nn.conv2d(x(1, 4, 8, 8), nn.relu(x(4, 4, 3, 3, name="w"))),
+            "accept any value in place of a constant",
+        ),
+    ],
+)
+def test_change_of_a_pattern_is_conditional_on_the_code_generator(
+    pattern: DFPattern, body: Callable[[], relay.Expr], words: str
+) -> None:
+    """The trial shows that the pattern then matches, not that code can be generated for it."""
+    told_of = told([entry("all", pattern)], body())
+    changes = {e.change.what for e in told_of if e.change is not None}
+    assert any(words in what and "if the code generator" in what for what in changes)
 
 
 def test_operand_that_stops_a_match_has_the_reason_and_change_of_the_match() -> None:
