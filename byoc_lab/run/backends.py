@@ -18,7 +18,7 @@ import numpy as np
 from byoc_lab import plugins
 from byoc_lab.errors import ArgumentError, UnknownNameError
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, unregistered
+from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, NOT_HERE
 
 
 class CompiledRegion(Protocol):
@@ -126,7 +126,8 @@ def get_backend(name: str) -> Codegen:
         )
     if not has_backend(name):
         known = ", ".join(backend_names()) or "none"
-        about = f"{unregistered(name, [])} " if name in IN_COMPAT else ""
+        about = "byoc_lab generates no code for TVM's integrations of other libraries. "
+        about *= name in (*IN_COMPAT, *NOT_HERE)
         raise UnknownNameError(
             f"no code generator is registered for the compiler {name!r}; there are {known}. {about}"
             f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...), or "

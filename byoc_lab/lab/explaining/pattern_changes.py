@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 
-from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
-from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.below import called_operators, post_order_patterns
 from byoc_lab.relay.patterns.expectation import callee_in_words, expectation
 from byoc_lab.relay.patterns.partial_match import Conditions, Mismatch
 from byoc_lab.relay.patterns.patterns import (
@@ -40,11 +40,11 @@ def relaxed(pattern: DFPattern, stop: Mismatch) -> Iterator[tuple[str, DFPattern
         return
     if isinstance(at, CallPattern):
         name = callee_in_words(at)
+        yield from _between(pattern, at, stop)
         for operand in at.args or ():
             if not isinstance(operand, (WildcardPattern, ConstantPattern, ExprPattern)):
                 optional = f"make {name} optional, if the code generator can do without"
                 yield optional, replaced(pattern, at, operand | at)
-        yield from _between(pattern, at, found)
     elif isinstance(at, Conditions):
         without = f"do not ask for {_condition(at)}, if the code generator can do without"
         yield without, replaced(pattern, at, at.pattern)
@@ -72,14 +72,32 @@ def relaxed(pattern: DFPattern, stop: Mismatch) -> Iterator[tuple[str, DFPattern
         )
 
 
-def _between(pattern: DFPattern, at: CallPattern, found: object) -> Iterator[tuple[str, DFPattern]]:
-    """Patterns with an optional one-operand operator around the expected expression."""
-    if isinstance(found, Call) and isinstance(found.op, Op) and len(found.args) == 1:
-        name = found.op.name
-        yield (
-            f"accept {name} after {callee_in_words(at)}, if the code generator has it",
-            replaced(pattern, at, at.optional(is_op(name))),
+def _between(
+    pattern: DFPattern, at: CallPattern, stop: Mismatch
+) -> Iterator[tuple[str, DFPattern]]:
+    """Patterns that accept the operator at the mismatch between the expected call and its operand,
+    or between the expected call and its user."""
+    found = stop.found
+    if not isinstance(found, Call) or not isinstance(found.op, Op) or found is stop.below:
+        return
+    name = found.op.name
+    parts = [at] if stop.below is None else [p for p in at.args or () if isinstance(p, CallPattern)]
+    for part in parts:
+        below = (
+            n
+            for n, a in enumerate(found.args)
+            if (a is stop.below if stop.below is not None else _calls(a, part))
         )
+        operands: list[DFPattern] = [wildcard() for _ in found.args]
+        operands[next(below, 0)] = part
+        yield (
+            f"accept {name} after {callee_in_words(part)}, if the code generator has it",
+            replaced(pattern, part, part | is_op(name)(*operands)),
+        )
+
+
+def _calls(value: Expr, part: CallPattern) -> bool:
+    return isinstance(value, Call) and value.op_name in (called_operators(part) or ())
 
 
 def _condition(at: DFPattern) -> str:

@@ -393,6 +393,23 @@ def test_pattern_that_accepts_any_expression_matches_the_function(
     assert one.cause == ("no-operand" if accepts else "no-pattern")
 
 
+@pytest.mark.parametrize("between", ["add", "tanh", "reversed subtract"])
+def test_operator_between_two_of_the_pattern_is_accepted_there_for_all_of_them(
+    between: str,
+) -> None:
+    """The pattern without its second operator would match, too, and leave that to the host."""
+    value = conv()
+    middle = {
+        "add": bias(value), "tanh": relay.tanh(value),
+        "reversed subtract": relay.subtract(weight(4, 1, 1), value),
+    }[between]  # fmt: skip
+    found = told([entry("all", is_op("nn.relu")(CONV))], nn.relu(middle))
+    name = between.rpartition(" ")[-1]
+    (words,) = {str(g.change) for g in found.groups}
+    assert words.startswith(f"in the pattern {NPU}.all, accept {name} after nn.conv2d")
+    assert all(g.offloads == len(g) for g in found.groups)
+
+
 def test_change_names_each_operator_that_it_computes_twice() -> None:
     summed = bias(conv())
     table = [entry("all", is_op("nn.relu")(is_op("add")(CONV, Any_())))]

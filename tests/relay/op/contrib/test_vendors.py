@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, NOT_HERE, unregistered
+from byoc_lab.run.backends import get_backend
 
 SCRIPT = """
 import byoc_lab
@@ -62,3 +64,10 @@ def test_other_integrations_are_named_as_tvm_s(name: str) -> None:
 
 def test_misspelled_name_gets_the_nearest_name() -> None:
     assert unregistered("dnll", ["dnnl"]) == "did you mean 'dnnl'?"
+
+
+@pytest.mark.parametrize("name", [*IN_COMPAT, *NOT_HERE])
+def test_build_does_not_say_that_an_import_adds_code_generation(name: str) -> None:
+    with pytest.raises(UnknownNameError, match="generates no code for TVM's integrations") as error:
+        get_backend(name)
+    assert "import byoc_lab" not in str(error.value)
