@@ -173,12 +173,14 @@ class MissingBegin(LintRule):
         title = _title([(user, position)], compiler)
         direct = [Proposal(title, subject.name, (begin,))] if own else []
         region = subject.regions.of(user)
-        inside = "a region"
-        if region is not None and region.target == compiler:
-            inside = f"region {subject.number(region)}"
+        place = "in no region"
+        if region is not None:
+            place = f"inside region {subject.number(region)} of {region.target}"
+        certain = region is not None and region.target == compiler
+        place += ", and" if certain else f", but probably belongs to one of {compiler}:"
         yield self.finding(
-            f"{called(user)} is inside {inside} of {compiler}, and its argument {position} comes "
-            f"from outside without compiler_begin: {origin}",
+            f"{called(user)} is {place} its argument {position} comes from outside without "
+            f"compiler_begin: {origin}",
             f'wrap argument {position} of {called(user)} in compiler_begin(..., "{compiler}"); '
             f"every value that enters a region needs one{constant}",
             user,

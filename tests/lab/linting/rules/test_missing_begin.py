@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from byoc_lab.lab.linting import lint
 from byoc_lab.lab.linting.rules.missing_begin import MissingBegin
+from byoc_lab.relay.analysis.regions import RegionSet
+from tests.lab.linting.mutants import mutants
+from tests.lab.linting.random_annotated import random_module
 from tests.lab.linting.samples import RuleChecks, begin, end, main
 
 
@@ -28,3 +32,16 @@ class TestMissingBegin(RuleChecks):
     def test_end_without_an_operator_is_reported(self) -> None:
         found = self.only_finding(main(end("%x")))
         assert found.message.startswith("compiler_end[A] closes no region")
+
+    def test_operator_is_called_inside_a_region_only_if_it_is(self) -> None:
+        seen: set[bool] = set()
+        for mod in (m.mod for seed in range(10) for m in mutants(random_module(seed))):
+            regions = [RegionSet(func, lambda *_: None) for func in mod.functions.values()]
+            for found in lint(mod, rules=["BYL001"]):
+                if found.node is None or found.message.startswith("compiler_end"):
+                    continue
+                inside = any(r.of(found.node) is not None for r in regions)
+                assert ("inside region" in found.message) is inside
+                assert ("in no region, but probably" in found.message) is not inside
+                seen.add(inside)
+        assert seen == {True, False}
