@@ -24,6 +24,9 @@ struct OpCall {
   DType result = DType::f32;  // the element type of the result
   std::string result_name = "the result";  // used in messages
   Layouts layouts = Layouts::kBlocked;  // for convolutions, which have a choice
+  bool constant_weight = false;  // the second operand is a constant, which is packed once
+  // Read the weight from its end: the part that the previous reader read last is still in the cache.
+  bool backwards = false;
 };
 
 // An operation on the result, fused into the primitive if oneDNN can.

@@ -3,7 +3,7 @@
 // dst[n, o, y * stride + r * dilation - top, ...] += data[n, i, y, x] * weight[o, i, r, s], + bias
 // data (N, C, H, W), weight (O, I = C / groups, R, S), as a convolution's, dst (N, O, H', W') with
 // H' = (H - 1) * stride + (R - 1) * dilation + 1 - top - bottom + output_padding.
-#include "../windows.h"
+#include "../disjoint.h"
 
 namespace byoc_lab {
 namespace {
@@ -34,6 +34,7 @@ Dims Infer(const OpCall& call) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
+  if (auto disjoint = MakeDisjoint(call, dst)) return disjoint;
   Window window(call);
   // oneDNN derives the result's size from the final padding, from which output_padding is
   // subtracted.

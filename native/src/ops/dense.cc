@@ -1,5 +1,6 @@
 // dst = data * transpose(weight) + bias: data (N, K), weight (M, K), bias M elements, dst (N, M).
 #include "../integer/products.h"
+#include "../one_row.h"
 
 namespace byoc_lab {
 namespace {
@@ -28,6 +29,10 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS});
     if (built) built->inputs[1].stored = stored;
     return WithZeroPoint(call, built);
+  }
+  if (auto row = MakeOneRow(call, dst)) {
+    if (attr.get_post_ops().len() != 0) return std::nullopt;
+    return row;
   }
   const bool biased = call.inputs.size() == 3;
   std::vector<int> args = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS};

@@ -82,8 +82,15 @@ struct CellKernel : OwnKernel {
   bool narrow;
 
   void Run(const std::vector<void*>& operands) const final {
-#pragma omp parallel for num_threads(static_cast<int>(threads)) if (threads > 1)
-    for (int64_t row = 0; row < rows; ++row) {
+    if (threads == 1) return RunRows(operands, 0, rows);
+#pragma omp parallel for num_threads(static_cast<int>(threads))
+    for (int64_t part = 0; part < threads; ++part) {
+      RunRows(operands, rows * part / threads, rows * (part + 1) / threads);
+    }
+  }
+
+  void RunRows(const std::vector<void*>& operands, int64_t first, int64_t end) const {
+    for (int64_t row = first; row < end; ++row) {
       narrow ? RunRow<uint16_t>(operands, row) : RunRow<float>(operands, row);
     }
   }

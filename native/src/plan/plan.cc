@@ -9,16 +9,6 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-void RunOwn(const OwnKernel& kernel, const std::vector<dnnl_exec_arg_t>& args) {
-  std::vector<void*> operands;
-  for (const dnnl_exec_arg_t& arg : args) {
-    operands.push_back(nullptr);
-    dnnl::error::wrap_c_api(dnnl_memory_get_data_handle(arg.memory, &operands.back()),
-                            "could not find a tensor");
-  }
-  kernel.Run(operands);
-}
-
 int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
@@ -36,7 +26,9 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
   }
   workspace_ = memory->Workspace(arena_bytes_ + scratchpad_bytes_);
 
-  for (const Step& step : steps_) {
+  own_operands_.resize(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     std::vector<dnnl_exec_arg_t> args;
     for (const Step::Operand& operand : step.operands) {
       Buffer& part = buffers_[operand.buffer];
@@ -48,16 +40,18 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
                    : buffer.kind == Buffer::Kind::kConstant
                        ? buffer.owned->data()
                        : workspace_->data() + buffer.offset + offset;
+      own_operands_[i].push_back(data);
       memories_.emplace_back(operand.desc, Cpu(), data);
       args.push_back({operand.arg, memories_.back().get()});
       if (given) {
-        bound_.push_back({memories_.back().get(), buffer.kind == Buffer::Kind::kOutput,
-                          buffer.index, offset});
+        bound_.push_back({memories_.back().get(), i, own_operands_[i].size() - 1,
+                          buffer.kind == Buffer::Kind::kOutput, buffer.index, offset});
       }
     }
     if (step.scratchpad.get_size() != 0) {
       memories_.emplace_back(step.scratchpad, Cpu(), workspace_->data() + arena_bytes_);
       args.push_back({DNNL_ARG_SCRATCHPAD, memories_.back().get()});
+      own_operands_[i].push_back(workspace_->data() + arena_bytes_);
     }
     args_.push_back(std::move(args));
   }
@@ -117,6 +111,7 @@ void Plan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outpu
     void* data = static_cast<char*>(start) + bound.offset;
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(bound.memory, data),
                             "could not bind a tensor");
+    own_operands_[bound.step][bound.operand] = data;
   }
   if (op_seconds == nullptr) {
     Repeat(1);
@@ -140,7 +135,7 @@ void Plan::Repeat(int64_t times) {
 
 void Plan::Execute(size_t step) {
   if (steps_[step].own != nullptr) {
-    RunOwn(*steps_[step].own, args_[step]);
+    steps_[step].own->Run(own_operands_[step]);
     return;
   }
   dnnl::error::wrap_c_api(

@@ -96,6 +96,7 @@ class Plan {
  private:
   struct Bound {  // memory objects to be bound to the caller's arrays
     dnnl_memory_t memory;
+    size_t step, operand;  // where own_operands_ has it
     bool output;
     int index;
     int64_t offset;
@@ -113,6 +114,7 @@ class Plan {
   SharedMemory workspace_;  // the arena, then the scratchpad
   std::vector<dnnl::memory> memories_;
   std::vector<std::vector<dnnl_exec_arg_t>> args_;  // of each step
+  std::vector<std::vector<void*>> own_operands_;    // of each step, for its kernel of this library
   std::vector<Bound> bound_;
   dnnl::stream stream_;
 };

@@ -100,6 +100,8 @@ class Builder : private PlanParts {
     const Dims& dst = graph_.tensors[op.output].dims;
     OpCall call = op.call;
     call.layouts = layouts_[index];
+    call.constant_weight = op.inputs.size() > 1 && IsConstant(versions_[op.inputs[1]].front());
+    call.backwards = call.constant_weight && read_to_end_.count(op.inputs[1]) != 0;
     for (Operand& operand : call.inputs) operand.dtype = ComputedIn(operand.dtype);
     call.result = ComputedIn(call.result);
     std::optional<Built> slow;
@@ -168,6 +170,9 @@ class Builder : private PlanParts {
     OpReport& report = reports_[index];
     const std::vector<PostOp> post_ops = PostOps(index);
     const Built built = Choose(index, post_ops, &report.fused);
+    if (op.inputs.size() > 1 && !read_to_end_.insert(op.inputs[1]).second) {
+      read_to_end_.erase(op.inputs[1]);
+    }
     report.impl = built.impl;
     // A post-op that is not fused runs as written: a sum is scaled there.
     const size_t added = post_ops.size() - op.post_ops.size();
@@ -361,6 +366,7 @@ class Builder : private PlanParts {
 
   const std::vector<Layouts>& layouts_;  // of each op
   const Uses uses_;
+  std::set<int> read_to_end_;  // second operands that the previous reader did not read backwards
 };
 
 }  // namespace
