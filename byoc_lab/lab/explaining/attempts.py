@@ -86,9 +86,9 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
 
 
 def _nearness(subject: Call, fit: PartialMatch) -> tuple[bool, tuple[bool, float, int]]:
-    """The order of partial matches that concern a call: those that contain it and another part
-    come after those that stop at it or contain it alone, and then those with a higher rank."""
-    return subject in fit.covered and fit.matched > 1, fit.rank
+    """The order of matches that concern a call: those that contain it, unless they stop right
+    after it, and then those with a higher rank."""
+    return subject in fit.covered and (not fit.stops or fit.matched > 1), fit.rank
 
 
 def _concerns(fit: PartialMatch, subject: Call, graph: IndexedGraph) -> bool:

@@ -12,6 +12,7 @@ from byoc_lab.errors import ByocLabError, EvaluationError, PassError
 from byoc_lab.passes.framework.hook import unheard
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
+from byoc_lab.relay.analysis.known_lengths import SHAPES
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
@@ -40,7 +41,6 @@ FOLDED_UP_TO = 1 << 29
 """The maximum size in bytes of a folded value, unless it is at most four times the size of its
 operands. The largest weight of VGG has 411 MB; a malicious module may request any size, in any
 number of nodes."""
-SHAPES = ("shape_of", "ndarray_size")
 FOLD_QNN = "FoldConstant(fold_qnn=True)"
 """The pass that also folds quantized operators on constants."""
 

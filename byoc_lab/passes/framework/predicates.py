@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, describe
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 from byoc_lab.relay.typing.infer import infer_expr
 
 Answer = TypeVar("Answer")
@@ -272,7 +273,7 @@ def _in_other_order(expr: Expr) -> Iterator[Expr]:
     for _ in range(MAX_LEVELS):
         calls = [e for e in level if isinstance(e, Call)]
         for call in calls:
-            if call.op_name in ("add", "multiply"):
+            if call.op_name in COMMUTATIVE:
                 yield rebuild(expr, partial(_swap, call))
         level = [a for c in calls for a in c.args]
 

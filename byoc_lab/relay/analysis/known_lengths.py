@@ -11,6 +11,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, Tu
 from byoc_lab.relay.ir.visit import post_order, post_order_new
 
 SHAPES = ("shape_of", "ndarray_size")
+"""The operators whose result depends on the shape of their operand, and not on its values."""
 
 _found: WeakKeyDictionary[Expr, tuple[bool, bool]] = WeakKeyDictionary()
 

@@ -73,6 +73,11 @@ def test_earlier_composite_of_a_node_before_an_input_of_a_match_is_the_cause() -
     assert "order" in causes
 
 
+def test_whole_match_of_one_call_is_nearer_than_a_part_of_a_longer_match() -> None:
+    causes, _ = examined(777000192)
+    assert causes == ["check", "sub-pattern", "check", "sub-pattern"]
+
+
 def test_copy_without_a_user_outside_its_match_is_explained() -> None:
     causes, _ = examined(2439947009)
     assert "computed-twice" in causes

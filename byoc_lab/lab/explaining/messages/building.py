@@ -286,6 +286,19 @@ MESSAGES = (
         stated=True,
     ),
     Message(
+        "onednn-refuses",
+        ("could not create a primitive descriptor for a",),
+        r"could not create a primitive descriptor for an? (?P<name>[^\n]{1,80}?) primitive\b",
+        "oneDNN, with any TVM",
+        "oneDNN has no implementation of {name} for the dtypes, layouts, sizes or attributes in a "
+        "region, or on this processor",
+        "Let the check of the pattern refuse such calls, so that the host computes them",
+        ("dnnl::error: could not create a primitive descriptor for a convolution forward "
+         "propagation primitive",
+         "RuntimeError: could not create a primitive descriptor for an inner product forward "
+         "propagation primitive"),
+    ),
+    Message(
         "unknown-length",
         ("'Any'", "not Any", "'T.Any()'", "tir.expr.Any'>"),
         r"TypeError: [^\n]{0,200}?(?:'Any'|not Any\b|'T\.Any\(\)')[^\n]{0,200}|"
