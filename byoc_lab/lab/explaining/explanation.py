@@ -222,7 +222,8 @@ class Explanation(Answer):
             return "in the back end: give one answer about one match or call"
         if self.diagnosis is not None and self.cause == "no-pattern":
             inquiry, subject = self._inquiry, self.diagnosis.subject
-            if subject.op_name:
+            known = inquiry.registered_with(subject.op_name), inquiry.matched_later(subject.op_name)
+            if subject.op_name and not any(known):
                 parts = [n for n in inquiry.outcome.place(self.typed).outside if n.op_name]
                 missing = [subject, *(n for n in parts if not inquiry.may_take(n))]
                 *names, last = dict.fromkeys(n.op_name for n in missing)

@@ -380,3 +380,17 @@ def test_casts_are_explained_without_the_passes_of_compat() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900)
     assert "cast" in done.stdout, done.stderr
+
+
+def test_operator_of_a_registered_pattern_is_not_said_to_need_support() -> None:
+    """The pipeline lacks MergeComposite, and the pattern needs two more changes."""
+    convolution = is_op("nn.conv2d")(wildcard(), wildcard())
+    pattern = is_op("nn.relu")(is_op("add")(convolution, is_constant()))
+    backends.register(NPU, patterns=[(f"{NPU}.all", pattern)], supports=["exp"])
+    steps = ["InferType", AnnotateTarget(NPU), "PartitionGraph"]
+    found = explain(IRModule.from_expr(relay.nn.relu(relay.tanh(conv()))), NPU, pipeline=steps)
+    (one,) = [e for e in found if e.name == "nn.conv2d"]
+    assert "is registered with" in one.reason and "has to support nn.conv2d" not in str(one)
+    (other,) = [e for e in found if e.name == "tanh"]
+    assert "has to support tanh" in str(other)
+    backends.register(NPU)

@@ -43,6 +43,7 @@ from tests.lab.explaining.trials_of_causes import (
     names_in,
     tried,
     tried_change,
+    tried_of_another_group,
 )
 
 MALFORMED = (PartitionError, WellFormedError)
@@ -211,6 +212,8 @@ def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:
         told = [e.cause for e in found if e.cause is not None]
         for one in found:
             tried(case, one, result)
+        for group in found.groups:
+            tried_of_another_group(case, group)
         statuses = [tried_entry(case, e) for e in explain_patterns(case.table, case.mod)]
     except PredicateError:
         assert any(check_raises(case, check) for _, _, check in case.table)

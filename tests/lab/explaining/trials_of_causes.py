@@ -32,6 +32,19 @@ OF_PIPELINE = ("needs-pass", "skipped-pass", "pruned", "merge", "name", "malform
 Table = Sequence[tuple[Any, ...]]
 
 
+def tried_of_another_group(case: Drawn, group: Any) -> None:
+    """The change of another group offloads the calls of this group of which that is said."""
+    change = group.change
+    if change is None or group.own_change is not None:
+        return
+    with change.setup.context:
+        again = explain(change.setup.mod, TARGET, pipeline=list(change.setup.passes))
+    for one in group:
+        if one.offloaded_by(change):
+            (there,) = again.of(change.calls.get(one.typed, one.typed))
+            assert there.status != "host", case.said(one)
+
+
 def check_raises(case: Drawn, check: Any) -> bool:
     """A check that reads op.name, which raises for a composite operand."""
     return check is not None and "name" in check.__code__.co_names
