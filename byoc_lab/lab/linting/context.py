@@ -11,7 +11,7 @@ from typing import Any
 from byoc_lab.backends.registry import Backend, is_registered
 from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.errors import ArgumentError
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -20,6 +20,7 @@ from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import DFPattern
 
 _Member = str | Pass | Callable[[IRModule], IRModule]
 Pipeline = _Member | Sequence[_Member]
@@ -56,6 +57,23 @@ class Context:
     region_numbers: Numbers = field(default_factory=dict)
     ahead: dict[IRModule, IRModule | None] = field(default_factory=dict, repr=False)
     raised: tuple[str, Exception] | None = None
+    _patterns: dict[str, dict[str, DFPattern]] = field(default_factory=dict, init=False)
+
+    def pattern_of(self, composite: str) -> DFPattern | None:
+        """The pattern of a composite: that of its name in the pipeline's table, else in the table
+        of the back end that its name begins with."""
+        backend = self.backends.get(prefix_of(composite) or "")
+        registered = {} if backend is None else self.patterns_of(backend)
+        found = (pattern for name, pattern, *_ in self.table if name == composite)
+        return next(found, registered.get(composite))
+
+    def patterns_of(self, backend: Backend) -> dict[str, DFPattern]:
+        """The pattern table of one of `backends`, by name. It is kept, because a back end may
+        create its table at each request."""
+        if backend.name not in self._patterns:
+            table = reversed([*backend.patterns()])  # of equal names the first entry counts
+            self._patterns[backend.name] = {name: pattern for name, pattern, *_ in table}
+        return self._patterns[backend.name]
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:

@@ -106,17 +106,17 @@ def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
             continue
         if isinstance(node.op, Op):
             yield node, compiler
-        elif isinstance(node.op, Function) and _is_unknown(node.op, known[compiler]):
+        elif isinstance(node.op, Function) and _is_unknown(node.op, known[compiler], subject):
             if known[compiler].compiles is None:
                 yield node, compiler
             else:
                 yield from ((n, compiler) for n in post_order(node.op.body) if _calls_operator(n))
 
 
-def _is_unknown(composite: Function, backend: Backend) -> bool:
+def _is_unknown(composite: Function, backend: Backend, subject: Subject) -> bool:
     """Whether a composite has the prefix of a back end, but no entry in its table."""
     name = str(composite.attrs.get("Composite", ""))
-    return prefix_of(name) == backend.name and name not in {n for n, *_ in backend.patterns()}
+    return prefix_of(name) == backend.name and name not in subject.context.patterns_of(backend)
 
 
 def _calls_operator(node: Expr) -> TypeGuard[Call]:

@@ -9,7 +9,6 @@ from byoc_lab.lab.linting.ahead import annotated_ahead, sources
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.composites import composites_in
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -72,7 +71,7 @@ class RepeatedOperand(LintRule):
         for node in subject.nodes:
             if isinstance(node, Call) and isinstance(node.op, Function):
                 name = str(node.op.attrs.get("Composite", ""))
-                found = _found(node.op, _pattern(name, subject.context))
+                found = _found(node.op, subject.context.pattern_of(name))
                 if found:
                     yield self._finding(f"the composite {name} has {found}", node, subject)
 
@@ -86,7 +85,7 @@ class RepeatedOperand(LintRule):
                 if not isinstance(function, Function) or "Composite" not in function.attrs:
                     continue
                 name = str(function.attrs["Composite"])
-                found = _found(function, _pattern(name, context))
+                found = _found(function, context.pattern_of(name))
                 if found:
                     calls = [n for n in post_order(function.body) if isinstance(n, Call)]
                     place = sources(func, mod[gv.name_hint]).get(calls[-1])
@@ -103,13 +102,6 @@ class RepeatedOperand(LintRule):
             subject,
             function=home or None,
         )
-
-
-def _pattern(name: str, context: Context) -> DFPattern | None:
-    """The pattern of a composite, from the table of a known back end."""
-    backend = context.backends.get(prefix_of(name) or "")
-    table = [*context.table, *(backend.patterns() if backend is not None else ())]
-    return next((pattern for entry, pattern, *_ in table if entry == name), None)
 
 
 def _found(function: Function, pattern: DFPattern | None) -> str:
