@@ -86,6 +86,17 @@ class Course:
             _enter(places, copied.items())
         return places
 
+    def replaced(self, places: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+        """The input node that each created node replaced, for the nodes that did. places: the
+        result of `places`."""
+        found: dict[Expr, Expr] = {}
+        for step in self.steps:
+            for event in step.events if isinstance(step, Applied) else ():
+                assert event.before is not None and event.after is not None
+                old, new = (places.get(n, n) for n in (event.before, event.after))
+                found.setdefault(new, found.get(old, old))
+        return found
+
     def _enter_round(self, places: dict[Expr, Expr], step: Applied) -> None:
         found, replaced, later = step.round, step.replaced, self._later
         # Includes the nodes of later rewrites, because some of them are not in `step.made`.

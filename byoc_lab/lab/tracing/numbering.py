@@ -51,17 +51,24 @@ class Numbering:
 
     @cached_property
     def _kept(self) -> Numbers:
-        """The numbers of annotations that originate from regions of the input."""
+        """The numbers of annotations and external functions that originate from regions of the
+        input."""
         after = self._stage.after
-        named = [] if after is None else _named(after)
-        if not named or not self.before:
-            return {}
-        origins = {node: self._stage.origins(node) for node in named}
-        return {
-            node: self.before[origin]
-            for node, found in origins.items()
-            if (origin := next((o for o in found if o in self.before), None)) is not None
-        }
+        named = [] if after is None or not self.before else _named(after)
+        found = {node: self._kept_number(node) for node in named}
+        return {node: number for node, number in found.items() if number is not None}
+
+    def _kept_number(self, node: Expr) -> int | None:
+        """The number of the region of the input that a node of the result originates from."""
+        place = self._stage.provenance.identity(node)
+        if place in self.before:
+            return self.before[place]
+        sources, found = self._added.get(place, ((), None))
+        root = None if found is None else self.root(found)
+        places = [] if root is None else list(map(root.identity, sources))
+        if root is None or not all(map(root.is_input, places)):
+            places = list(self._stage.origins(node))  # takes longer: of all nodes, step by step
+        return next((self.before[n] for n in places if n in self.before), None)
 
     @cached_property
     def _created(self) -> Numbers:

@@ -64,10 +64,19 @@ class Provenance:
         return _Tracker(self._before, self._course)
 
     @cached_property
+    def _all_places(self) -> dict[Expr, Expr]:
+        return self._course.places(self._before)
+
+    @cached_property
     def places(self) -> Mapping[Expr, Expr]:
         """The `identity` of each node of the result, operands first."""
-        places = self._course.places(self._before)
+        places = self._all_places
         return {node: places.get(node, node) for node in self._after}
+
+    @cached_property
+    def replaced(self) -> Mapping[Expr, Expr]:
+        """The input node that a created node, given by its `identity`, replaced."""
+        return self._course.replaced(self._all_places)
 
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:

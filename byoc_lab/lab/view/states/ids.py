@@ -80,7 +80,7 @@ class Ids:
                 created.append(node)
         for node in created:
             first = provenance.identity(node)
-            old = _replaced_by(node, provenance)
+            old = provenance.replaced.get(first)
             known = self.get(first) or (self.of(old) if old is not None else self._new())
             ident = self._assign(node, known, used)
             self._ids.setdefault(self._key(first), ident)
@@ -204,11 +204,3 @@ class Ids:
 
 def _calls(call: Call, name: str) -> bool:
     return isinstance(call.op, GlobalVar) and call.op.name_hint == name
-
-
-def _replaced_by(node: Expr, provenance: Provenance) -> Expr | None:
-    """The input node that a created node replaced."""
-    origins = provenance.origins(node)
-    if origins and provenance.images(origins[0])[0] is node:
-        return origins[0]
-    return None
