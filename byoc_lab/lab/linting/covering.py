@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -31,7 +32,9 @@ def always_takes_part(first: DFPattern, second: DFPattern) -> bool:
     """
     if not isinstance(_plain(first), (CallPattern, AltPattern)):
         return False  # `first` moves no operator into a composite
-    return any(covers(first, part) for part in _required(second))
+    # A part that any callee fits may also match the composite that `first` becomes.
+    parts = (p for p in _required(second) if root_operators(p) is not None)
+    return any(covers(first, part) for part in parts)
 
 
 def covers(wide: DFPattern, narrow: DFPattern, depth: int = 0) -> bool:
@@ -46,7 +49,11 @@ def covers(wide: DFPattern, narrow: DFPattern, depth: int = 0) -> bool:
     if isinstance(narrow, AltPattern):
         return covers(wide, narrow.left, deeper) and covers(wide, narrow.right, deeper)
     if isinstance(wide, AltPattern):
-        return covers(wide.left, narrow, deeper) or covers(wide.right, narrow, deeper)
+        # The first alternative that matches is taken, and it may need more nodes than `narrow`.
+        left, right = wide.left, wide.right
+        return covers(left, narrow, deeper) or (
+            _excludes(left, narrow) and covers(right, narrow, deeper)
+        )
     if isinstance(wide, AttrPattern):
         conditions, inner = _attributes(narrow)
         return all(conditions.get(k) == v for k, v in wide.attrs.items()) and covers(
@@ -57,6 +64,14 @@ def covers(wide: DFPattern, narrow: DFPattern, depth: int = 0) -> bool:
     if type(wide) is not type(narrow):
         return False
     return _same_kind(wide, narrow, deeper)
+
+
+def _excludes(one: DFPattern, other: DFPattern) -> bool:
+    """Whether two patterns provably never match the same expression, because of their operators."""
+    if isinstance(one, ExprPattern) and isinstance(other, ExprPattern):
+        return not structural_equal(one.expr, other.expr)
+    a, b = root_operators(one), root_operators(other)
+    return a is not None and b is not None and a.isdisjoint(b)
 
 
 def _same_kind(wide: DFPattern, narrow: DFPattern, depth: int) -> bool:

@@ -84,6 +84,11 @@ class Experiment:
         """Whether a pass of this class runs before MergeComposite."""
         return any(isinstance(p, kind) for p in self.passes)
 
+    def has(self, name: str) -> bool:
+        """Whether the unchanged module gets composites of an entry. Raises the errors of the
+        passes."""
+        return self._plain[name] > 0
+
     def without_lets(self) -> Counter[str]:
         """The additional composites if the module had no lets."""
         return self._gained(ToGraphNormalForm()(self.mod))

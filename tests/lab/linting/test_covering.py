@@ -87,3 +87,23 @@ def test_covering_compares_attributes_and_alternatives() -> None:
     assert covers(optional, conv) and not covers(conv, optional)
     assert not always_takes_part(is_op("nn.relu")(wildcard()), optional)
     assert not always_takes_part(wildcard(), conv), "a wildcard moves no operator"
+
+
+def test_alternative_that_may_need_more_nodes_does_not_always_take_part() -> None:
+    """The first alternative also contains the sigmoid, which another node uses."""
+    longer = is_op("tanh")(is_op("sigmoid")(wildcard()))
+    tanh = is_op("tanh")(wildcard())
+    inner = relay.sigmoid(relay.var("x", shape=()))
+    body = relay.Tuple([relay.tanh(inner), inner])
+    assert composites(body, [("t.first", longer | tanh), ("t.second", tanh)]) == ["t.second"]
+    assert not always_takes_part(longer | tanh, tanh)
+    assert always_takes_part(tanh | longer, tanh)
+    either = (is_op("exp") | is_op("tanh"))(wildcard())
+    assert always_takes_part(either, tanh) and always_takes_part(is_op("exp")(tanh) | tanh, tanh)
+
+
+def test_pattern_of_any_callee_matches_the_composites_of_an_earlier_entry() -> None:
+    anything = wildcard()(wildcard())
+    table = [("t.first", anything), ("t.second", wildcard()(wildcard()))]
+    assert "t.second" in composites(relay.tanh(relay.var("x", shape=())), table)
+    assert not always_takes_part(anything, wildcard()(wildcard()))

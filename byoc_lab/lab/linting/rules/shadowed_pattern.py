@@ -49,9 +49,10 @@ class ShadowedPattern(LintRule):
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         earlier: list[tuple[int, DFPattern]] = []
         names = labels(context.table)
-        for n, (_, pattern, *check) in enumerate(context.table):
+        for n, (name, pattern, *check) in enumerate(context.table):
             by = next((e for e, p in earlier if always_takes_part(p, pattern)), None)
-            if by is not None:
+            # A value that all of a long match uses may prevent the shorter match in it.
+            if by is not None and (name != names[n] or not _matches(mod, context, name)):
                 yield self.finding(
                     f"the pattern {names[n]!r} never matches: the earlier {names[by]!r} takes part "
                     f"of every match",
@@ -61,6 +62,14 @@ class ShadowedPattern(LintRule):
             # an entry with a check may leave the match to the next entry
             if not check or check[0] is None:
                 earlier.append((n, pattern))
+
+
+def _matches(mod: IRModule, context: Context, name: str) -> bool:
+    """Whether the module has composites of an entry; false if the pipeline fails."""
+    try:
+        return Experiment(mod, context).has(name)
+    except ByocLabError:
+        return False
 
 
 def _moved(mod: IRModule, context: Context, moved: int, other: int) -> str:

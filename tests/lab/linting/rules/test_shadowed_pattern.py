@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from byoc_lab import lint
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from byoc_lab import backends, lint, relay
 from byoc_lab.backends.registry import get, names
 from byoc_lab.lab.linting.rules.shadowed_pattern import ShadowedPattern
-from byoc_lab.passes import MergeComposite
+from byoc_lab.passes import InferType, MergeComposite
 from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.random_tables import TARGET, drawn
+from tests.lab.explaining.smallest import DRAWS
+from tests.lab.explaining.trials_of_causes import composites
 from tests.lab.linting.samples import RuleChecks, read
 
 
@@ -50,3 +58,29 @@ class TestShadowedPattern(RuleChecks):
         mod = read(self.rule.VALID[0].text)
         for name in names():
             assert not lint(mod, [MergeComposite(list(get(name).patterns()))]), name
+
+
+def test_entry_that_matches_in_the_module_has_no_finding() -> None:
+    """The value that the whole match uses twice prevents the shorter match inside."""
+    shorter = is_op("nn.relu")(is_op("tanh")(wildcard()))
+    table = [("t.short", shorter), ("t.long", is_op("add")(shorter, wildcard()))]
+    text = "def @main(%x: Tensor[(2), float32]) {{ %0 = tanh(%x); add(nn.relu(%0), {}) }}"
+    for operand, matches in (("%0", True), ("%x", False)):
+        mod = InferType()(relay.parse('#[version = "0.0.5"]\n' + text.format(operand)))
+        assert ("t.long" in str(MergeComposite(table)(mod))) == matches
+        assert bool(lint(mod, [MergeComposite(table)], rules=["BYL030"])) != matches
+
+
+@DRAWS
+@given(seed=st.integers(0, 2**32))
+@example(seed=31000173)
+@example(seed=31007561)
+def test_shadowed_pattern_makes_no_composite(seed: int) -> None:
+    case = drawn(seed)
+    backends.register(TARGET, supports=case.supports)
+    found = lint(case.mod, case.passes(), rules=["BYL030"])
+    made = composites(case, case.table) if found else {}
+    for finding in found:
+        name = re.match(r"the pattern '([^']+)' never matches", finding.message)
+        assert name is not None and not made[name[1]], case.said(finding)
+    backends.register(TARGET)
