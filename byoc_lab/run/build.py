@@ -15,6 +15,7 @@ from byoc_lab.errors import (
     MissingDependencyError,
     NativeExtensionError,
     UnknownNameError,
+    enumerated,
     nearest,
     place_outside,
 )
@@ -125,6 +126,8 @@ def build(
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(mod)
+    if offload:
+        _warn_of_local_functions(mod)
     with using_layouts(layouts):
         regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
@@ -256,6 +259,25 @@ def _link(
     missing = getattr(compiled, "stand_in", None)
     code = compiled.module
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, code, missing)
+
+
+def _warn_of_local_functions(mod: IRModule) -> None:
+    """Warn about external functions that are not global, which no back end gets."""
+    local = [
+        f"{node.attrs.get('ExternalSymbol') or 'without a symbol'} of {node.attrs['Compiler']}"
+        for function in mod.functions.values()
+        if not is_external(function)
+        for node in post_order(function)
+        if isinstance(node, Function) and is_external(node)
+    ]
+    if local:
+        warnings.warn(
+            f"part of the host: {enumerated(local)}, defined inside another function; build gives "
+            f"back ends global functions only. Partition the annotated module with "
+            f"transform.PartitionGraph() without era",
+            OffloadWarning,
+            stacklevel=3,
+        )
 
 
 def check_tensors(compiler: str, function: Function, symbol: str) -> None:

@@ -253,6 +253,18 @@ def test_fallback_runs_only_on_request_and_warns(compiler: str) -> None:
         exe.assert_offloaded()
 
 
+def test_partition_of_2020_warns_that_its_functions_are_part_of_the_host() -> None:
+    mod, _ = external("dnnl")
+    local = PartitionGraph(era="2020-01")(mod)
+    with pytest.warns(OffloadWarning, match="part of the host: dnnl_0 of dnnl, defined inside"):
+        exe = build(local)
+    value = random(2, 3)
+    close(exe(value), evaluate(mod, [value]).outputs)
+    with pytest.raises(OffloadError, match="calls no global external function"):
+        exe.assert_offloaded()
+    build(local, offload=False)
+
+
 def test_user_s_back_end_computes_its_regions() -> None:
     """Registered in the same way as DNNL; it negates for relu, which shows that it ran."""
 

@@ -345,7 +345,8 @@ def check_closed(func: Function, name: str) -> None:
         text = func.astext(show_meta_data=False, header=False)
         raise FreeVariableError(
             f"@{name} contains free variables: [{listed}]. A global function may only use its "
-            f"own parameters; a region whose begin or end is missing is the usual cause "
-            f"(byoc_lab.lint finds it). Function:\n{text}",
+            f"own parameters: add the variable to them. If PartitionGraph made the function, a "
+            f"region lacks a begin or an end; byoc_lab.lint of the module before PartitionGraph "
+            f"finds it. Function:\n{text}",
             tuple(free),
         )

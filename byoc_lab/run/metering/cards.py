@@ -304,8 +304,8 @@ class Cards(Sequence[RegionCard]):
             )
         if not self._cards:
             raise OffloadError(
-                "nothing is offloaded: @main calls no external function; build a partitioned "
-                "module, such as byoc_lab.backends.partition(mod, 'dnnl')"
+                "nothing is offloaded: @main calls no global external function; build a "
+                "partitioned module, such as byoc_lab.backends.partition(mod, 'dnnl')"
             )
         accepted = [c for c in self._cards if c.offloaded or (accept_numpy and c.why is None)]
         wrong = [

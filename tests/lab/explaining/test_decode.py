@@ -15,11 +15,13 @@ from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.linting import all_rules
 from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.lessons import cases
-from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
+from byoc_lab.passes import InferType, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.annotations import begin, end
 from byoc_lab.relay.patterns import is_op, wildcard
 from tests.lab.explaining.logs import FORMS
+from tests.lab.linting.mutants import is_valid, mutants
+from tests.lab.linting.random_annotated import random_module
 
 SAMPLES = [(m, s) for m in ALL for s in m.samples]
 TVM_CLASS = "<class 'tvm.relay.{kind}'> has no attribute name"
@@ -110,6 +112,18 @@ def @main(%x: {tensor}) {{ @f(%x) }}"""
         (found,) = decode(error, mod)
         assert found.certain == certain == bool(found.findings)
         assert ("  cause    " in str(found)) == certain
+
+
+@pytest.mark.parametrize("seed", range(0, 24, 3))
+def test_finding_for_each_mutant_that_partitioning_refuses(seed: int) -> None:
+    """A changed annotation that raises an error has a finding that explains the error."""
+    origin = random_module(seed)
+    for mutant in list(mutants(origin))[::3] if is_valid(origin) else ():
+        try:
+            PartitionGraph()(InferType()(mutant.mod))
+        except ByocLabError as error:
+            (found,) = decode(str(error), mutant.mod)
+            assert found.certain and found.findings, mutant
 
 
 def test_messages_name_existing_rules_and_lessons() -> None:

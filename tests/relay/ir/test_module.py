@@ -90,6 +90,7 @@ def test_function_with_free_variables_can_be_printed_but_not_typed():
     with pytest.raises(FreeVariableError, match=r"@main contains free variables: \[%y") as caught:
         relay.transform.InferType()(mod)
     assert caught.value.variables == (y,)
+    assert "add the variable to them" in str(caught.value)
     with pytest.raises(FreeVariableError):
         IRModule()["main"] = func
     with pytest.raises(FreeVariableError):

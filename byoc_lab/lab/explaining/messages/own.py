@@ -193,12 +193,13 @@ MESSAGES = (
         r"@(?P<function>\S+) contains free variables: \[%(?P<variable>\w+?_\d+_i\d+)\b",
         HERE,
         "%{variable}, in @{function}, is the input of a region that was opened and has no end: a "
-        "compiler_begin without its compiler_end, or around the value of a let",
-        "Remove the begin on the value of the let, or put the compiler_end where the value of the "
-        "region leaves; byoc_lab.lint of the annotated module names the edge",
+        "compiler_begin without its compiler_end, one more begin in a region, or a begin around "
+        "the value of a let",
+        "Put the compiler_end where the value of the region leaves, or remove the second begin or "
+        "the begin on the value of the let; byoc_lab.lint of the annotated module names the edge",
         ("FreeVariableError: @main contains free variables: [%dnnl_0_i0: Tensor[(4, 4), float32]]. "
          "A global function may only use its own parameters;",),
-        ("BYL002", "BYL010", "BYL004", "BYL008"),
+        ("BYL002", "BYL010", "BYL004", "BYL003", "BYL008", "BYL006"),
         "let-bound-calls",
     ),
     Message(
@@ -209,6 +210,7 @@ MESSAGES = (
         HERE,
         "@{function} uses variables that it does not bind{variables}. Where PartitionGraph made "
         "it, a region has an input without compiler_begin, or one that is opened and never closed",
+        "Add the variable to the parameters of the function; if PartitionGraph made it, "
         "byoc_lab.lint of the annotated module names the edge",
         ("FreeVariableError: @dnnl_main_6 contains free variables: [%data, %w]. A global function "
          "may only use its own parameters;",
@@ -227,7 +229,7 @@ MESSAGES = (
         "Put compiler_begin on the arguments from outside",
         ("nn.relu(...) mixes values of a region of dnnl with values from outside: variable %y. Put "
          "compiler_begin[dnnl] on these arguments (TVM: Arg regions are inconsistent)",),
-        ("BYL001", "BYL015"),
+        ("BYL001", "BYL015", "BYL006", "BYL003"),
         "batch-norm",
         stated=True,
     ),
@@ -242,7 +244,7 @@ MESSAGES = (
         ("compiler_end[dnnl] closes nothing: variable %a is in no region. Put compiler_begin on "
          "every input of what it is to close, or remove it (TVM: Cannot find the corresponding "
          "region for end annotation)",),
-        ("BYL001", "BYL010", "BYL003"),
+        ("BYL001", "BYL010", "BYL003", "BYL006"),
         stated=True,
     ),
     Message(
@@ -270,7 +272,7 @@ MESSAGES = (
          "it, is used outside, and comes back.",
          "the region of dnnl that computes add(...) depends on itself through another region; end "
          "it at the value that leaves it"),
-        ("BYL007",),
+        ("BYL007", "BYL001"),
         stated=True,
     ),
     Message(

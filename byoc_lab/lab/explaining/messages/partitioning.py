@@ -122,7 +122,7 @@ MESSAGES = (
         "Put a compiler_end on the value that leaves it, or remove the begin",
         ("Check failed: fv.size() == 0 (1 vs. 0) : There are free variables: "
          "[Var(dnnl_input4, ty=TensorType([10, 10], float32))]",),
-        ("BYL002",),
+        ("BYL002", "BYL003"),
     ),
     Message(
         "open-region-in-function",
@@ -171,7 +171,7 @@ MESSAGES = (
          "inconsistent: add(%0, 1e-05f)",
          "InternalError: Check failed: (region.defined() == arg_region.defined()) is false: Arg "
          "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x;\nadd(%x, %y)"),
-        ("BYL001", "BYL015"),
+        ("BYL001", "BYL015", "BYL006", "BYL003"),
         "batch-norm",
         stated=True,
     ),
@@ -187,7 +187,7 @@ MESSAGES = (
         "Regions cannot cross let, if and references",
         ("TVMError: Cannot find the corresponding region for end annotation:\n"
          "#[version = \"0.0.5\"]\nannotation.compiler_end(%0, compiler=\"dnnl\")",),
-        ("BYL001", "BYL010", "BYL003"),
+        ("BYL001", "BYL010", "BYL003", "BYL006"),
     ),
     Message(
         "no-subgraph-for-begin",
@@ -198,7 +198,7 @@ MESSAGES = (
         "Put a compiler_end on the value that leaves the subgraph, or remove the begin",
         ("Check failed: sg != nullptr: Cannot find the corresponding subgraph for start "
          "annotation:\nannotation.compiler_begin(%x)",),
-        ("BYL002",),
+        ("BYL002", "BYL003"),
     ),
     Message(
         "two-compilers",

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
 from byoc_lab.lab.linting.edits import Proposal, Remove, edited_module
+from byoc_lab.lab.linting.external import is_external, name_of
 from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Call, Let, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.variables import free_among, walk_scopes
+from byoc_lab.relay.ir.variables import free_among, free_vars, walk_scopes
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -21,7 +22,8 @@ _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 class FreeVariable(LintRule):
     """A global function uses a variable that is not bound (now or after PartitionGraph), that is
-    bound twice, or that is used outside of its scope or in the value of its own let.
+    bound twice, or that is used outside of its scope or in the value of its own let; or an external
+    function that is defined inside a function uses a variable of that function.
 
     ## Why is this bad?
     A global function has no enclosing scope that could bind a free variable, so the module rejects
@@ -32,6 +34,10 @@ class FreeVariable(LintRule):
     The variable of a let has no value while that value is computed: type inference refuses it
     ("Check failed: (is_functional_literal || !this->type_map_.count(op->var))"), except in a
     function literal, which may call itself.
+
+    The partitioner of January 2020 defined external functions inside @main. If a begin is missing
+    on a variable of @main, such a function uses the variable, but a back end compiles a function by
+    itself: the function gets only the values of its parameters.
 
     ## What to do instead
     For a let: keep the end on its value and remove the begin around it, so that the region ends
@@ -56,6 +62,11 @@ class FreeVariable(LintRule):
             f"def @main(%x: {_T}) {{\n  let %a = {_X};\n  nn.relu(%a)\n}}",
             points_at="annotation.compiler_begin",
         ),
+        Sample(
+            f"def @main(%x: {_T}, %y: {_T}) {{\n"
+            f'  %0 = fn (%a: {_T}, Compiler="A", ExternalSymbol="A_0") {{\n    add(%a, %y)\n  }};\n'
+            "  %0(%x)\n}"
+        ),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
@@ -74,9 +85,31 @@ class FreeVariable(LintRule):
                 fault.variable,
                 subject,
             )
+        yield from self._captured(subject)
         for node in subject.nodes:
             if isinstance(node, Let) and is_annotation(node.value, BEGIN):
                 yield from self._begin_on_let(node, subject)
+
+    def _captured(self, subject: Subject) -> Iterator[Finding]:
+        """Report the variables that the outermost local external functions do not bind."""
+        if is_external(subject.func):
+            return
+
+        def enter(node: Expr) -> bool:
+            return not isinstance(node, Function) or not is_external(node)
+
+        for node in post_order(subject.func, enter=enter):
+            if isinstance(node, Function) and is_external(node):
+                name = name_of(node, subject.name, subject.mod)
+                for variable in free_vars(node):
+                    yield self.finding(
+                        f"external function {name} uses %{variable.name_hint}, which is not one "
+                        f"of its parameters",
+                        f"put compiler_begin on %{variable.name_hint} where it enters the region "
+                        f"(lint the annotated module: BYL001), and partition again",
+                        node,
+                        subject,
+                    )
 
     def _begin_on_let(self, let: Let, subject: Subject) -> Iterator[Finding]:
         begin = let.value

@@ -35,7 +35,7 @@ class NestedPartition(LintRule):
     """
 
     code, name = "BYL003", "nested-partition"
-    explains = ("BYL006", "BYL007")
+    explains = ("BYL004", "BYL006", "BYL007")
     VALID = (
         Sample(
             f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
@@ -135,6 +135,7 @@ class NestedPartition(LintRule):
                     "annotated module: BYL001), wrap it, and partition again",
                     node,
                     subject,
+                    covers=frozenset((outer,)),
                 )
 
 

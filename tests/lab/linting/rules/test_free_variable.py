@@ -9,7 +9,7 @@ from byoc_lab.errors import FreeVariableError, WellFormedError
 from byoc_lab.lab.linting.rules.free_variable import FreeVariable
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.transform import InferType, PartitionGraph
-from tests.lab.linting.samples import RuleChecks, begin, main, read
+from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main, read
 
 LET = main(f"let %a = {begin('%x')};\n  nn.relu(%a)")
 
@@ -41,3 +41,21 @@ class TestFreeVariable(RuleChecks):
                 InferType()(mod)
             (found,) = lint(mod)
             assert found.code == "BYL004" and found.message.startswith(message)
+
+    def test_partition_of_2020_that_uses_a_variable_of_main_is_reported(self) -> None:
+        text = main(begin("%x"), "add(%0, %y)", end("%1"), parameters=f"%x: {TENSOR}, %y: {TENSOR}")
+        for missing in (text, text.replace("add(%0, %y)", "add(%0, exp(%y))")):
+            partitioned = PartitionGraph(era="2020-01")(relay.parse(missing))
+            (found,) = lint(partitioned)
+            assert found.code == "BYL004"
+            assert found.message.startswith(
+                "external function A_0 uses %y, which is not one of its"
+            )
+        closed = text.replace("%y)", "%0)")
+        assert list(lint(PartitionGraph(era="2020-01")(relay.parse(closed)))) == []
+
+    def test_variables_of_a_nested_external_function_are_a_consequence_of_nesting(self) -> None:
+        text = main(begin("%x"), "nn.relu(%0)", end("%1"), begin("%y"), "add(%2, %3)", end("%4"))
+        text = text.replace(TENSOR, f"{TENSOR}, %y: {TENSOR}")
+        (nested,) = lint(PartitionGraph(era="2020-01")(relay.parse(text)))
+        assert [nested.code, *(f.code for f in nested.consequences)] == ["BYL003", "BYL004"]
