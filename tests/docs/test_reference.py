@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 
-import pytest
-
 import byoc_lab
 from byoc_lab import backends, importers, lessons, relax, transform
 from byoc_lab.relay import Op
@@ -44,9 +42,9 @@ def test_every_command_has_one_entry() -> None:
     assert sorted(commands.HEADING.findall(PAGES["commands.md"])) == sorted(commands.commands())
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.partition("\n")[0])
-def test_every_entry_has_an_example_with_its_output(section: str) -> None:
-    assert "```output\n" in section
+def test_every_entry_has_an_example_with_its_output() -> None:
+    without = [section for section in SECTIONS if "```output\n" not in section]
+    assert [section.partition("\n")[0] for section in without] == []
 
 
 def test_every_error_class_has_one_entry_with_a_separate_example() -> None:

@@ -42,9 +42,10 @@ def missing_parts(definition: OpDef) -> list[str]:
     return missing + [f"a reason for {name}, which it has" for name in doubled]
 
 
-@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if not n.startswith("test.")])
-def test_definition_has_every_part_or_a_reason(name: str) -> None:
-    assert missing_parts(Op.get(name).definition) == []
+def test_every_operator_has_every_part_or_a_reason() -> None:
+    names = (n for n in Op.list_op_names() if not n.startswith("test."))
+    missing = {name: missing_parts(Op.get(name).definition) for name in names}
+    assert {name: parts for name, parts in missing.items() if parts} == {}
 
 
 def test_missing_parts_are_detected() -> None:
@@ -91,12 +92,9 @@ def test_float64_gives_the_same_value_more_exactly(sample: Sample) -> None:
 
 
 @each_sample
-def test_definition_is_complete(sample: Sample) -> None:
-    """Documentation of the operator and of every attribute, a cost, a pattern."""
+def test_call_has_a_cost_and_a_pattern(sample: Sample) -> None:
     call = called_op(sample)
     definition = call.op.definition
-    assert definition.doc
-    assert all(f.doc for f in definition.attrs.fields) if definition.attrs else True
     function = typed(sample)
     inner = [
         n for n in relay.ir.visit.post_order(function.body) if getattr(n, "op", None) is call.op
