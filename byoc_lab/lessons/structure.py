@@ -12,7 +12,7 @@ from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.linting import Severity, lint
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.annotations import DEFAULT, compiler_of, is_annotation
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -70,8 +70,28 @@ def wrong_types(answer: IRModule) -> Mistake | None:
     return None
 
 
+def partitioned_already(answer: IRModule) -> Mistake | None:
+    """An answer must have annotations, not the functions of a partition. Key: "partitioned"."""
+    if not regions_of(answer):
+        return None
+    told = "the module is partitioned: expected a module with annotations"
+    return Mistake("partitioned", told, answer)
+
+
+def default_only(answer: IRModule) -> Mistake | None:
+    """If there are annotations, one must name a compiler. Key: "default-only"."""
+    nodes = (node for function in answer.functions.values() for node in post_order(function))
+    if {compiler_of(node) for node in nodes if is_annotation(node)} != {DEFAULT}:
+        return None
+    told = f'all begins and ends name "{DEFAULT}", which is the host: there is no region'
+    return Mistake("default-only", told, answer)
+
+
 def wrong_network(answer: IRModule, plain: IRModule) -> Mistake | None:
-    """Without its annotations an answer must be the plain network. Key: "network"."""
+    """Without its annotations an answer must be the plain network. Keys: "partitioned",
+    "network"."""
+    if (partitioned := partitioned_already(answer)) is not None:
+        return partitioned
     if structural_equal(without_annotations(answer)["main"], plain["main"]):
         return None
     both = [Counter(operators_of(mod["main"])) for mod in (answer, plain)]
@@ -96,9 +116,11 @@ def lint_findings(answer: IRModule) -> Mistake | None:
 def wrong_regions(answer: IRModule, expected: Iterable[RegionShape]) -> Mistake | None:
     """PartitionGraph must cut out the expected regions, in any order.
 
-    Keys: "refused", "no-region", "compiler" (a region of an unexpected compiler), "too-many",
-    "too-few", "other-regions" (the right number, but with other operators).
+    Keys: "default-only", "refused", "no-region", "compiler" (a region of an unexpected compiler),
+    "too-many", "too-few", "other-regions" (the right number, but with other operators).
     """
+    if (default := default_only(answer)) is not None:
+        return default
     try:
         partitioned = PartitionGraph()(infer_module(answer))
     except ByocLabError as error:
@@ -215,8 +237,11 @@ def annotated_freely(
 def wrong_offload(answer: IRModule, offloaded: Iterable[str], regions: int) -> Mistake | None:
     """The regions together must contain exactly these operators, in this number of regions.
 
-    Keys: "refused", "no-region", "unsupported-inside", "left-out", "too-many", "too-few".
+    Keys: "default-only", "refused", "no-region", "unsupported-inside", "left-out", "too-many",
+    "too-few".
     """
+    if (default := default_only(answer)) is not None:
+        return default
     try:
         partitioned = PartitionGraph()(infer_module(answer))
     except ByocLabError as error:

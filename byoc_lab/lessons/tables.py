@@ -25,11 +25,12 @@ class TableExercise(Exercise):
     it.
 
     MergeComposite runs with the table on modules that depend on the seed; the resulting composites
-    are compared. Keys of mistakes: "kind", "raised", "name", "missed", "too-much",
+    are compared. Keys of mistakes: "kind", "raised", "check-raised", "name", "missed", "too-much",
     "other-operators", "network".
     """
 
     stub = "def answer():\n    return []  # (name, pattern) or (name, pattern, check)\n"
+    errors = {r"^PassError: entry ": "kind", r"^PredicateError: ": "check-raised"}
     shown = "for mod in task.start():\n    print(mod.astext(show_types=False))"
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -28,9 +29,16 @@ GENERAL: Mapping[str, str] = MappingProxyType(
         "none": "A function without `return` returns None.",
         "kind": "Look at what the statement says an answer is, and print the type of yours.",
         "raised": "Call your function by itself and read the traceback from its last line up.",
-        "types": "Shapes or dtypes disagree: look at the operands of the call in the message.",
+        "misspelt": "The message has a name that is misspelt, not defined, or not imported.",
+        "arguments": "A function is called with more or fewer arguments than it takes. If it is "
+        "yours, give it the parameters that the statement asks for.",
+        "types": "Shapes or dtypes disagree: look at the operands and the attributes of the calls "
+        "that your answer makes. A call without call.attrs has the default attributes.",
         "network": "Change annotations only. Compare the operators of your module with those that "
         "you started from: byoc_lab.diff(mod, answer) shows it.",
+        "partitioned": "Return the annotated module: the check runs PartitionGraph itself.",
+        "default-only": 'AnnotateTarget annotates for "default", the host, if its target does not '
+        "support an operator. Is the target spelled as in the statement?",
         "refused": "byoc_lab.lint(answer) says what PartitionGraph cannot work with.",
         "no-region": "Nothing is annotated with the compiler: print your module and look for "
         "compiler_begin and compiler_end.",
@@ -39,6 +47,14 @@ GENERAL: Mapping[str, str] = MappingProxyType(
         "too-few": "One region has what should be several, or some operators are in none.",
         "other-regions": "The number of regions is right; compare the operators in each.",
         "numbers": "The module runs, but its result differs: follow one value through it.",
+    }
+)
+
+# Errors that show the same mistake in every exercise.
+ERRORS: Mapping[str, str] = MappingProxyType(
+    {
+        r"\b(NameError|UnknownNameError|ImportError|ModuleNotFoundError): ": "misspelt",
+        r"\bTypeError: [^\n]*positional argument": "arguments",
     }
 )
 
@@ -68,6 +84,9 @@ class Exercise(ABC):
     """Python that shows the question at the top of the notebook."""
     mistakes: ClassVar[Mapping[str, str]] = {}
     """The hint for each typical mistake, by its key: at least five."""
+    errors: ClassVar[Mapping[str, str]] = {}
+    """Regular expressions for the error of an answer, with the key of the mistake that it shows;
+    other errors are the mistake "raised"."""
     hints: ClassVar[tuple[str, str]] = ("", "")
     """The second and the third hint of any mistake; the third is not a solution."""
     only_functions: ClassVar[bool] = False
@@ -148,7 +167,9 @@ class Exercise(ABC):
         if error.startswith("SystemExit"):
             told = "your answer ended Python with SystemExit, as `sys.exit()` does"
             return Mistake("raised", f"{told}; return a value")
-        return Mistake("raised", f"your function raised {error}")
+        kinds = {**ERRORS, **self.errors}
+        key = next((key for pattern, key in kinds.items() if re.search(pattern, error)), "raised")
+        return Mistake(key, f"running your answer raised {error}")
 
     def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:
         """The verdict for a mistake, or for none. hidden: whether the mistake is in a variant that

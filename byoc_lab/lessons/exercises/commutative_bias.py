@@ -44,7 +44,7 @@ def answer():
         "missed": "add(bias, conv) is a match too, and there the bias is operand 0.",
         "too-much": "The check accepts something that is not a bias: compare the whole shape with "
         "(channels, 1, 1).",
-        "raised": "The check raises an error for one of the modules. What are operand 0 and "
+        "check-raised": "The check raises an error for one of the modules. What are operand 0 and "
         "operand 1 in add(bias, conv)?",
         "name": "The name of the entry differs from the one in the statement.",
         "kind": "A table is a list of entries (name, pattern, check).",

@@ -44,9 +44,10 @@ def answer(mod):
 """
     mistakes = {
         "no-region": "Nothing is annotated: annotate the program after you have changed its form.",
-        "free": "PartitionGraph stops: a variable that let binds is used in another function. Does "
-        "the program still have let?",
-        "too-many": "Each let ends a region. In which form does a program have no let?",
+        "BYL004": "A begin is around the value of a let, and no end closes its region. In which "
+        "form does a program have no let?",
+        "too-many": "Each let ends a region, and your program has let.",
+        "not-merged": "Regions that follow each other stay separate until a pass merges them.",
         "unsupported-inside": "exp is inside a region, and the library has no exp.",
         "left-out": "An operator that the library computes is in no region.",
         "lost": "The operators of the program have changed; only the form may.",
@@ -73,14 +74,18 @@ def answer(mod):
         return infer_module(IRModule.from_expr(Function([x], body)))
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
-        if (wrong := structure.wrong_kind(reply)) is not None:
+        if (wrong := structure.wrong_kind(reply) or structure.wrong_types(reply)) is not None:
+            return wrong
+        if (wrong := structure.partitioned_already(reply)) is not None:
             return wrong
         plain = self.question(seed)
         operators = structure.operators_of(plain["main"])
         try:
             partitioned = PartitionGraph()(infer_module(reply))
         except ByocLabError as error:
-            return Mistake("free", f"PartitionGraph refuses the module: {error}", reply)
+            return structure.lint_findings(reply) or Mistake(
+                "refused", f"PartitionGraph refuses the module: {error}", reply
+            )
         found = Counter(structure.operators_of(reply["main"]))
         if found != (wanted := Counter(operators)):
             message = (
@@ -91,5 +96,6 @@ def answer(mod):
         mistake = structure.wrong_offload(reply, inside, 2)
         if mistake is not None and mistake.key == "too-many":
             lets = sum(isinstance(n, Let) for n in post_order(reply["main"]))
-            return Mistake("too-many", f"{mistake.message}; it has {lets} let", mistake.picture)
+            key = "too-many" if lets else "not-merged"
+            return Mistake(key, f"{mistake.message}; it has {lets} let", mistake.picture)
         return mistake or structure.other_numbers(partitioned, plain, seed)

@@ -57,9 +57,10 @@ def answer(function):
         "changed-input": "Your function writes into an array that it was given (out=, +=).",
         "not-callable": "answer(function) returns a function over arrays, not their result.",
         "kind": "The answer is a function that gets the region's function.",
-        "raised": "An operator or a kind of operand is not handled: print(function) shows them.",
+        "unhandled": "An operator or a kind of operand is not handled: print(function) shows them.",
         "none": "Your function returns None for some region.",
     }
+    errors = {r"^KeyError|^\w*AttributeError": "unhandled"}
     hints = (
         "post_order(function.body) gives each node after its operands: keep the array of each in a "
         "dict.",

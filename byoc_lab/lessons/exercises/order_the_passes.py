@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.errors import counted
+from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.tables import composites_of
@@ -60,7 +60,7 @@ you find the order by hand, set `answer` to the list.
         "run? FoldScaleAxis needs the multiply that SimplifyInference makes.",
         "no-composite": "The operators are in the region one by one: annotated calls are no longer "
         "next to each other, so a pattern that comes after finds nothing.",
-        "raised": "A pass refuses the result of the pass before it. Read its message.",
+        "refused": "A pass refuses the result of the pass before it. Read its message.",
     }
     hints = (
         "Begin with the pass that decomposes the batch norm; then move and fold constants; the "
@@ -94,12 +94,17 @@ you find the order by hand, set `answer` to the list.
     def respond(self, answer: Any, question: Any) -> Any:
         names, mod = question
         order = answer(list(names)) if self.is_function(answer) else answer
-        if not isinstance(order, (list, tuple)) or not all(isinstance(n, str) for n in order):
+        if not isinstance(order, (list, tuple)):
             return type(order).__name__
+        if other := [type(name).__name__ for name in order if not isinstance(name, str)]:
+            return f"a {type(order).__name__} with {other[0]}"
         if any(name not in NAMES for name in order):
             return [list(order), None]
-        with PassContext(opt_level=3):
-            return [list(order), Sequential([InferType(), *map(_pass, order)])(mod)]
+        try:
+            with PassContext(opt_level=3):
+                return [list(order), Sequential([InferType(), *map(_pass, order)])(mod)]
+        except ByocLabError as error:
+            return [list(order), f"{type(error).__name__}: {error}"]
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
         if not isinstance(reply, (list, tuple)) or len(reply) != 2 or not _names(reply[0]):
@@ -110,6 +115,8 @@ you find the order by hand, set `answer` to the list.
             return Mistake("unknown", f"these are none of the passes: {', '.join(unknown)}")
         if missing := sorted(set(NAMES) - set(order)):
             return Mistake("left-out", f"these passes do not run: {', '.join(missing)}")
+        if isinstance(found, str):
+            return Mistake("refused", f"in this order, a pass raises {found}")
         if (wrong := structure.wrong_kind(found) or structure.wrong_types(found)) is not None:
             return wrong
         regions = structure.regions_of(found)

@@ -51,8 +51,9 @@ def answer(mod):
         "too-much": "Something that lacks an operator was matched as well.",
         "other-operators": "The function has other operators than the kernel: is relu at the root?",
         "kind": "The answer is a function that returns a Relax module.",
-        "raised": "Operators of Relax have names that begin with relax.",
+        "unregistered": "Operators of Relax have names that begin with relax.",
     }
+    errors = {"is not registered": "unregistered"}
     hints = (
         "The pattern is the one of Relay with other names of operators.",
         "Read the parameters of FuseOpsByPattern: one of them turns each composite into a function "

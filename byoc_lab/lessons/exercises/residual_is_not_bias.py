@@ -42,7 +42,8 @@ def answer():
         "numbers has a bias?",
         "missed": "A bias is refused. It may be a parameter as well as a constant, of rank 3 or 4, "
         "and in an add it may be either operand.",
-        "raised": "The check gets the root of the match, which is nn.relu; the add is its operand.",
+        "check-raised": "The check gets the root of the match, which is nn.relu; the add is its "
+        "operand.",
         "name": "The name of the entry differs from the one in the statement.",
         "kind": "A table is a list of entries (name, pattern, check).",
         "other-operators": "The match must have conv2d, add and relu.",

@@ -46,8 +46,9 @@ is right.
         "doubled": "An entry is in your table more than once.",
         "changed": "An entry has another name than before. Only the order is to change.",
         "kind": "answer(table) returns a list of entries (name, pattern).",
-        "raised": "Each entry is a pair: sort them by something that you compute from the name.",
+        "compared": "Each entry is a pair: sort them by something that you compute from the name.",
     }
+    errors = {**TableExercise.errors, "not supported between": "compared"}
     hints = (
         "MergeComposite goes through the table from the start; calls that an entry has matched "
         "are not available to later entries.",

@@ -53,8 +53,9 @@ def answer(call):
         "other-cause": "The reason names an attribute that the library supports in this call. A "
         "reason that lists everything explains nothing.",
         "kind": "The answer is True or Refused(reason), nothing else.",
-        "raised": "The predicate raises for one of the calls: print the call's attributes.",
+        "attribute": "A call of nn.conv2d has no such attribute: print(call.attrs) shows all.",
     }
+    errors = {r"^UnknownAttributeError: relay\.attrs": "attribute"}
     hints = (
         "Ask for one cause after the other, and return a refusal at the first.",
         "An f-string with the name and the value of the attribute makes a good reason. Values of "

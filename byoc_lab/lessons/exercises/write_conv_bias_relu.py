@@ -45,8 +45,6 @@ def answer():
         "too-much": "Your pattern also matches where an operator is missing. Which of its parts "
         "matches anything, or may be absent?",
         "other-operators": "Something matches, but not all three operators: is relu at the root?",
-        "raised": "MergeComposite refuses the table: the entry needs a name that is a str, and a "
-        "pattern.",
     }
     hints = (
         "Write the expression from the inside out, with wildcard() for what may be anything.",

@@ -81,8 +81,9 @@ rewrites with patterns.
         "the-pass": "Your answer calls the pass that it must replace. What does that pass do?",
         "kind": "The answer returns a module, not a function.",
         "none": "The answer returns nothing.",
-        "raised": "An entry has two or three parts: unpack it so that both work.",
+        "unpacked": "An entry has two or three parts: unpack it so that both work.",
     }
+    errors = {"values to unpack": "unpacked"}
     hints = (
         "Work through the table; the result of one entry is the input of the next one.",
         "The pattern language has a function that puts matches into functions and takes the "

@@ -58,7 +58,7 @@ def with_more():
 WRONG = {
     "missed": as_it_was,
     "too-much": everything,
-    "raised": attributes_of_a_variable,
+    "check-raised": attributes_of_a_variable,
     "name": other_name,
     "kind": one_entry,
     "other-operators": with_more,

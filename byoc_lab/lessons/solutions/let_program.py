@@ -33,6 +33,10 @@ def not_merged(mod):
     return T.Sequential([T.ToGraphNormalForm(), T.InferType(), T.AnnotateTarget("edu")])(mod)
 
 
+def still_with_let(mod):
+    return annotated()(mod)
+
+
 def without_exp(mod):
     graph = T.ToGraphNormalForm()(mod)
     return annotated()(change_calls(graph, lambda c: c.args[0] if c.is_op("exp") else c))
@@ -58,8 +62,9 @@ def only_the_first(mod):
 
 WRONG = {
     "no-region": only_the_form,
-    "free": as_in_2021,
-    "too-many": not_merged,
+    "BYL004": as_in_2021,
+    "too-many": still_with_let,
+    "not-merged": not_merged,
     "unsupported-inside": exp_as_well,
     "left-out": only_the_first,
     "lost": without_exp,

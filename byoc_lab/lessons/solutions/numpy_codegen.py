@@ -75,7 +75,7 @@ WRONG = {
     "dtype": in_float64,
     "changed-input": in_place,
     "not-callable": its_result,
-    "raised": without_subtract,
+    "unhandled": without_subtract,
     "none": nothing,
     "kind": "a text",
 }

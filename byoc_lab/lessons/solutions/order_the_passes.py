@@ -50,7 +50,7 @@ WRONG = {
     "unknown": invented,
     "left-out": without_folding,
     "no-region": partition_first,
-    "raised": annotations_first,
+    "refused": annotations_first,
     "host": simplified_last,
     "no-composite": composites_after_annotations,
 }

@@ -63,5 +63,5 @@ WRONG = {
     "too-much": every_conv,
     "other-operators": without_relu,
     "kind": a_table,
-    "raised": relay_names,
+    "unregistered": relay_names,
 }

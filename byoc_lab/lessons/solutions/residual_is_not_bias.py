@@ -58,7 +58,7 @@ def without_relu():
 WRONG = {
     "too-much": everything,
     "missed": constants_only,
-    "raised": check_of_the_add,
+    "check-raised": check_of_the_add,
     "name": other_name,
     "kind": a_function,
     "other-operators": without_relu,

@@ -41,5 +41,5 @@ WRONG = {
     "doubled": plain_one_twice,
     "changed": renamed,
     "kind": sorted_in_place,
-    "raised": sorted_by_pattern,
+    "compared": sorted_by_pattern,
 }

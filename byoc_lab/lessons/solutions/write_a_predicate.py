@@ -69,5 +69,5 @@ WRONG = {
     "vague-reason": vague,
     "other-cause": lists_everything,
     "kind": only_a_text,
-    "raised": no_such_attribute,
+    "attribute": no_such_attribute,
 }

@@ -64,5 +64,5 @@ WRONG = {
     "the-pass": by_the_pass,
     "kind": a_function,
     "none": nothing,
-    "raised": always_a_check,
+    "unpacked": always_a_check,
 }

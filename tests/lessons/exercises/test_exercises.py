@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from byoc_lab import relay, transform
 from byoc_lab.backends.system_compiler import compiler_command
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.lessons import check
@@ -19,6 +22,8 @@ from byoc_lab.lessons.exercises.base import GENERAL
 from byoc_lab.lessons.needs import C_COMPILER, TVM
 from byoc_lab.lessons.solutions import solution, source, wrong_source
 from byoc_lab.relay import IRModule
+from byoc_lab.relay.analysis.annotations import begin
+from byoc_lab.relay.patterns import is_op, wildcard
 from tests.sweeps import some
 
 
@@ -44,6 +49,7 @@ exercises = pytest.mark.parametrize(
     "exercise", [pytest.param(e, id=e.name, marks=_marks(e)) for e in all_exercises()]
 )
 SEEDS = (0, 3)
+X = relay.var("x", shape=(2, 3))
 SLOW = ("c-kernel", "port-to-relax")
 """Exercises that start a compiler or import apache-tvm: one seed is for the slow tests."""
 
@@ -102,6 +108,57 @@ def test_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
         assert verdict.hints == (exercise.mistakes[key], *exercise.hints)
         assert all(verdict.hints) and len(verdict.hints) == 3
         assert exercise.mistakes[key] in str(verdict)
+
+
+def check_with(accepts: Callable[[relay.Call], bool]) -> list[Any]:
+    conv = is_op("nn.conv2d")(wildcard(), wildcard())
+    root = is_op("nn.relu")(is_op("add")(conv, wildcard()))
+    return [("edu.conv2d_bias_relu", root, accepts)]
+
+
+def _annotated(target: str) -> Callable[[IRModule], IRModule]:
+    steps = [transform.InferType(), transform.AnnotateTarget(target), transform.InferType()]
+    return transform.Sequential(steps)
+
+
+def _partitioned(mod: IRModule) -> IRModule:
+    return transform.PartitionGraph()(_annotated("edu")(transform.ToGraphNormalForm()(mod)))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "key"),
+    [
+        ("order-the-passes", lambda names: undefined, "misspelt"),  # noqa: F821
+        ("order-the-passes", lambda: [], "arguments"),
+        ("order-the-passes", [transform.FoldConstant()], "kind"),
+        ("write-conv-bias-relu", lambda: [("edu.x", is_op("relu"))], "misspelt"),
+        ("write-conv-bias-relu", lambda mod: [], "arguments"),
+        ("write-conv-bias-relu", ["edu.conv2d_bias_relu"], "kind"),
+        ("commutative-bias", lambda: [("edu.conv2d_bias", is_op("add"), "check")], "kind"),
+        ("commutative-bias", lambda: [][0], "raised"),
+        ("residual-is-not-bias", lambda: check_with(lambda call: undefined), "misspelt"),  # noqa: F821
+        ("write-a-predicate", lambda call: undefined, "misspelt"),  # noqa: F821
+        ("write-a-predicate", lambda call: call.args[7], "raised"),
+        ("numpy-codegen", lambda function: lambda: 0, "arguments"),
+        ("annotate-diamond", _annotated("EDU"), "default-only"),
+        ("let-program", _annotated("EDU"), "default-only"),
+        ("annotate-diamond", _partitioned, "partitioned"),
+        ("halve-the-bytes", transform.PartitionGraph(), "partitioned"),
+        ("let-program", _partitioned, "partitioned"),
+        (
+            "let-program",
+            lambda mod: IRModule.from_expr(relay.add(X, relay.const([1.0, 2.0]))),
+            "types",
+        ),
+        ("let-program", lambda mod: IRModule.from_expr(begin(X, "edu")), "BYL002"),
+    ],
+)
+def test_mistake_of_any_exercise_gets_a_hint_that_is_true_of_it(
+    name: str, answer: object, key: str
+) -> None:
+    verdict = check(name, answer)
+    assert (verdict.passed, verdict.mistake) == (False, key), str(verdict)
+    assert all(verdict.hints)
 
 
 @exercises
