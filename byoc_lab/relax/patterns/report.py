@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -13,7 +13,7 @@ from typing import Any
 from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
-from byoc_lab.relax.ir.calls import host_functions
+from byoc_lab.relax.ir.calls import COMPOSITE, called_functions, functions_of, host_functions
 from byoc_lab.relax.passes import applied, said
 from byoc_lab.relax.patterns.checks import CallCheck, EntryCheck, ReasonedCheck, why_refused
 from byoc_lab.relax.patterns.conditions import refusing_condition
@@ -114,8 +114,9 @@ class Entry:
     check: Check | None = None
 
     @property
-    def unchecked(self) -> tuple[str, Any]:
-        return self.key, self.pattern
+    def unchecked(self) -> Entry:
+        """The entry without its check."""
+        return replace(self, given=(self.key, self.pattern), check=None)
 
     @cached_property
     def read(self) -> RelaxPattern:
@@ -221,14 +222,12 @@ def entries_of(table: Sequence[Any]) -> list[Entry]:
     return found
 
 
-def fused(entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False) -> list[Any]:
+def fused(entries: Sequence[Entry], mods: Sequence[Any]) -> list[Any]:
     """The modules after FuseOpsByPattern with these entries.
 
-    unchecked: run without the checks. Raises PredicateError if a check raises, and the errors of
-    `passes.applied`.
+    Raises PredicateError if a check raises, and the errors of `passes.applied`.
     """
-    given = [e.unchecked if unchecked else e.given for e in entries]
-    fuse = import_tvm().relax.transform.FuseOpsByPattern(given)
+    fuse = import_tvm().relax.transform.FuseOpsByPattern([e.given for e in entries])
     try:
         return [applied([fuse], mod, "explain_patterns") for mod in mods]
     except PassError as error:
@@ -238,48 +237,68 @@ def fused(entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = Fa
         raise
 
 
-def composites(
-    entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
-) -> Counter[str]:
-    """The number of composites that FuseOpsByPattern creates in the modules, by the key of the
-    entry; arguments and errors: as for `fused`."""
-    names = (
-        str(f.attrs["Composite"])
-        for mod in fused(entries, mods, unchecked=unchecked)
-        for f in host_functions(mod)
-        if f.attrs and "Composite" in f.attrs
-    )
-    return Counter(names)
+def composites(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, Counter[str]]:
+    """The calls of composites that FuseOpsByPattern creates in the modules, by the key of the
+    entry: for each composite, the number of its calls, because equal matches share a composite.
+    Arguments and errors: as for `fused`."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for n, mod in enumerate(fused(entries, mods)):
+        called = Counter(called_functions(mod))
+        for symbol, function in functions_of(mod):
+            if function.attrs and COMPOSITE in function.attrs:
+                found[str(function.attrs[COMPOSITE])][f"{n} {symbol}"] += called[symbol]
+    return found
 
 
 def _matched(
-    position: int, entry: Entry, entries: Sequence[Entry], made: Counter[str], mods: Sequence[Any]
+    position: int,
+    entry: Entry,
+    entries: Sequence[Entry],
+    made: Mapping[str, Counter[str]],
+    mods: Sequence[Any],
 ) -> RelaxEntryReport | None:
     """The report of an entry that matches, at least alone and without its check."""
-    count = made[entry.key]
-    if count:
-        times = counted(count, "composite")
-        return RelaxEntryReport(position, entry.name, "matches", times, count)
-    alone = composites([entry], mods)[entry.key]
+    calls = made.get(entry.key)
+    if calls:
+        times = counted(len(calls), "composite")
+        more = f", called {calls.total()} times" * (calls.total() > len(calls))
+        return RelaxEntryReport(position, entry.name, "matches", times + more, calls.total())
+    alone = _matches([entry], entry, mods)
     if alone:
-        earlier = [e for e in takewhile(lambda e: e is not entry, entries) if made[e.key]]
-        taking = [e for e in earlier if composites([e, entry], mods)[entry.key] < alone]
+        earlier = [e for e in takewhile(lambda e: e is not entry, entries) if e.key in made]
+        taking = [e for e in earlier if _matches([e, entry], entry, mods) < alone]
         others = tuple(e.name for e in taking or earlier)
         reason = f"it matches alone; earlier entries take the calls: {', '.join(others)}"
         return RelaxEntryReport(
             position, entry.name, "shadowed", reason, alone=alone, shadowed_by=others
         )
-    if composites([entry], mods, unchecked=True)[entry.key]:
+    if _fits([entry.unchecked], entry, mods):
         reason = "the pattern matches, and the check of the entry refuses each match"
         refusals = [] if entry.check is None else list(dict.fromkeys(entry.check.refused.values()))
         if any(refusals):
             reason += f": {' and '.join(filter(None, refusals))}"
-        last = replace(entry, given=entry.unchecked)
-        idle = not composites([*(e for e in entries if e is not entry), last], mods)[entry.key]
+        rest = [e for e in entries if e is not entry]
+        idle = not _fits([*rest, entry.unchecked], entry, mods)
         if idle:
             reason += "; other entries take these calls"
         return RelaxEntryReport(position, entry.name, "refused", reason, idle=idle)
     return None
+
+
+def _matches(entries: Sequence[Entry], entry: Entry, mods: Sequence[Any]) -> int:
+    """The number of matches of an entry if these entries are the table."""
+    return composites(entries, mods)[entry.key].total()
+
+
+def _fits(entries: Sequence[Entry], entry: Entry, mods: Sequence[Any]) -> bool:
+    """Whether an entry matches if these entries are the table, even if FuseOpsByPattern fails at a
+    match that is refused otherwise."""
+    try:
+        return _matches(entries, entry, mods) > 0
+    except PredicateError:
+        raise
+    except PassError:
+        return True
 
 
 def _in_words(root: DFPattern) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
-from byoc_lab.errors import ArgumentError, PredicateError, UnknownNameError
+from byoc_lab.errors import ArgumentError, PassError, PredicateError, UnknownNameError
 from byoc_lab.relax.patterns import report
 from tests.plain_cells import plain
 
@@ -46,7 +46,8 @@ def test_each_entry_has_its_status() -> None:
 
 
 def test_match_that_is_not_fused_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "composites", lambda entries, mods, unchecked=False: Counter())
+    nothing: dict[str, Counter[str]] = defaultdict(Counter)
+    monkeypatch.setattr(report, "composites", lambda entries, mods: nothing)
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
     assert entry.status == "never" and entry.reason.endswith("creates no composite for it")
 
@@ -132,6 +133,30 @@ def test_entry_for_which_tvm_fails_does_not_hide_the_others() -> None:
     assert "write it into the call instead of binding it" in failing.reason
     assert (found.status, found.reason) == ("matches", "1 composite")
     assert (shadowed.status, shadowed.shadowed_by) == ("shadowed", ("a.tanh",))
+
+
+def test_refused_match_at_which_fusing_would_fail_is_reported_as_refused() -> None:
+    """Without the check, the composite would need the result of the relu, which needs it."""
+
+    def body(emit: Any, x: Any) -> Any:
+        product = emit(tvm.relax.op.matmul(x, x))
+        return emit(tvm.relax.op.add(product, emit(tvm.relax.op.nn.relu(product))))
+
+    added = is_op("relax.add")(is_op("relax.matmul")(wildcard(), wildcard()), wildcard())
+    table = [("a.relu", RELU), ("a.add", added, {}, lambda context: False)]
+    mod = dataflow(body, (4, 4))
+    assert statuses(table, mod) == ["matches", "refused"]
+    with pytest.raises(PassError, match="cyclic dependency"):
+        report.composites([e.unchecked for e in report.entries_of(table[1:])], [mod])
+
+
+def test_equal_matches_are_one_composite_with_several_calls() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        relu = tvm.relax.op.nn.relu
+        return emit(tvm.relax.op.add(emit(relu(emit(relu(x)))), x))
+
+    (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], dataflow(body))
+    assert (entry.reason, entry.matches) == ("1 composite, called 2 times", 2)
 
 
 def test_raising_check_raises_predicate_error() -> None:
