@@ -355,7 +355,7 @@ def test_reduced_motion_removes_animations(new_page: NewPage, mobilenet_state: A
 
 
 def test_large_trace_is_sent_in_parts(new_page: NewPage) -> None:
-    """First the list of stages, then the graph of the shown stage, then its text on request."""
+    """First the list of stages, then the graph of the shown stage, that of its input, the text."""
     parts = Parts(mobilenet(), whole=False)
     page = new_page()
     root = mount(page, json.loads(json.dumps(parts.state)), index=1)
@@ -366,8 +366,11 @@ def test_large_trace_is_sent_in_parts(new_page: NewPage) -> None:
     answer(page, part=parts.part(1))
     drawn(root)
     assert root.locator(".byl-box.byl-repeat").count() == 1
-    assert "86" in root.locator('[data-stat="host"]').text_content()
     assert "is being computed" in root.locator(".byl-diff").text_content()
+    assert root.locator(".byl-fresh").count() == 0
+    answer(page, part=parts.part(1))
+    root.locator(".byl-box.byl-fresh").first.wait_for()
+    assert "86" in root.locator('[data-stat="host"]').text_content()
     page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.what === 'picture'")
     answer(page, part=parts.part(2))
     page.wait_for_function(f"() => {asked}.stage === 0 && {asked}.what === 'picture'")
@@ -400,7 +403,7 @@ def test_rewrites_of_a_large_trace_send_the_graph_first(
     page = new_page()
     root = mount(page, json.loads(json.dumps(parts.state)), index=1)
     asked = "model.get('asked')"
-    for n in (1, 2, 0):
+    for n in (1, 1, 2, 0):
         page.wait_for_function(f"() => {asked}?.stage === {n} && {asked}.what === 'picture'")
         answer(page, part=parts.part(n))
     drawn(root)

@@ -157,9 +157,10 @@ declare namespace Sent {
   /** One pass, or one pair of a comparison; a module has one, with `before` null.  group: the name of
    * its sequence. time: in words, or "". caption: the effect in one sentence. before, after:
    * positions in `modules`; after is null if the pass failed. replaced: the ids that nodes of the
-   * result inherited from the nodes that they replaced. pending: the parts that will be sent later.
-   * steps: the steps of the first events, only in a saved page; step: the last step that was sent to
-   * the page, stored by the page. note: which of two traces alone has the stage, or "". */
+   * result inherited from the nodes that they replaced. pending: what will be sent later: all, the
+   * module `before` and the text, the text, or nothing. steps: the steps of the first events, only
+   * in a saved page; step: the last step that was sent to the page, stored by the page. note: which
+   * of two traces alone has the stage, or "". */
   interface Stage {
     origins: Record<string, string[]>;
     rules: Record<string, string>;
@@ -180,7 +181,7 @@ declare namespace Sent {
     events_total: number;
     replaced: string[];
     error: Failure | null;
-    pending: "all" | "text" | "";
+    pending: "all" | "before" | "text" | "";
     steps?: SavedStep[];
     step?: Step;
     note?: string;

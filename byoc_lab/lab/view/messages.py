@@ -204,7 +204,7 @@ class _Stage(Lineage):
     events_total: int
     replaced: list[str]
     error: Failure | None
-    pending: Literal["all", "text", ""]
+    pending: Literal["all", "before", "text", ""]
 
 
 class Stage(_Stage, total=False):
@@ -212,9 +212,10 @@ class Stage(_Stage, total=False):
 
     group: the name of its sequence. time: in words, or "". caption: the effect in one sentence.
     before, after: positions in `modules`; after is null if the pass failed. replaced: the ids that
-    nodes of the result inherited from the nodes that they replaced. pending: the parts that will be
-    sent later. steps: the steps of the first events, only in a saved page; step: the last step that
-    was sent to the page, stored by the page. note: which of two traces alone has the stage, or "".
+    nodes of the result inherited from the nodes that they replaced. pending: what will be sent
+    later: all, the module `before` and the text, the text, or nothing. steps: the steps of the
+    first events, only in a saved page; step: the last step that was sent to the page, stored by the
+    page. note: which of two traces alone has the stage, or "".
     """
 
     steps: list[SavedStep]

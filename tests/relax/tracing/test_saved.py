@@ -92,8 +92,9 @@ def test_large_trace_is_sent_in_parts(
     assert parts.is_large(recorded)
     sent = parts.Parts(recorded)
     assert [s["pending"] for s in sent.state["stages"]] == ["all"] * len(recorded)
-    picture, whole = sent.part(4, "picture"), sent.part(4, "text")
-    assert picture["stage"]["pending"] == "text" and whole["stage"]["pending"] == ""
+    *pictures, whole = (sent.part(4, what) for what in ("picture", "picture", "text"))
+    assert [part["stage"]["pending"] for part in pictures] == ["before", "text"]
+    assert whole["stage"]["pending"] == ""
     assert "moved into" in whole["stage"]["summary"]
     assert recorded.save_html(tmp_path / "large.html").stat().st_size > 10_000
 

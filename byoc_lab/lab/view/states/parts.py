@@ -2,7 +2,8 @@
 
 A small trace is sent at once (`state.py`), and a page requests only its steps. For a large trace
 the browser gets an outline, in which every stage is pending. The page then requests the parts of a
-stage (`messages.Part`) like steps, the graph before the text.
+stage (`messages.Part`) like steps: the graph of its result, the graph of its input unless it was
+drawn before, then the text.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 MAX_NODES = 7_000  # maximum of lines in all modules of a trace that is sent at once
+EMPTY = 0  # the position of the module without content, to which stages of an outline refer
 
 
 def is_large(trace: Trace) -> bool:
@@ -54,7 +56,7 @@ class Parts:
         self._pictures: dict[int, int] = {}  # drawing (by identity) -> the position of its picture
         self._stages: dict[tuple[int, str], StageSent] = {}  # stages that were built
         self._page = ""
-        self._held: set[int] = set()  # positions of the modules that the page has received
+        self._held = {EMPTY}  # positions of the modules that the page has received
         self._followed = len(trace.stages) if self.whole else 0  # stages whose nodes have ids
         self._steps = Steps(trace, self.ids, self.follow)
         self.state = state_and_ids(trace)[0] if self.whole else self._outline()
@@ -95,7 +97,7 @@ class Parts:
         self.builder.opens = opening(self.trace)
         stages: list[StageSent] = []
         for stage in self.trace.stages:
-            made = self._stage(stage, 0, None if stage.after is None else 0)
+            made = self._stage(stage, EMPTY, None if stage.after is None else EMPTY)
             stages.append({**made, "pending": "all"})
         state = self.builder.state("trace", str(self.trace.title), stages)
         return {**state, "modules": list(self.builder.modules)}
@@ -104,14 +106,10 @@ class Parts:
     def part(self, index: int, what: str = "picture", page: str = "") -> Part:
         """A part of a stage; `page` is the page that requests it."""
         if page != self._page and self._page:
-            self._held.clear()
+            self._held = {EMPTY}
         self._page = page or self._page
         self.follow(index)
-        if (index, what) not in self._stages:
-            stage = self.trace[index]
-            built = self._picture(stage) if what == "picture" else self.builder.stage(stage)
-            self._stages[index, what] = built
-        built = self._stages[index, what]
+        built = self._built(index, what)
         sides = [n for n in (built["before"], built["after"]) if n is not None]
         modules = [(n, self._module(n, what)) for n in dict.fromkeys(sides) if n not in self._held]
         self._held.update(sides)
@@ -123,9 +121,10 @@ class Parts:
         """Compute the graphs of a stage, or of the step to one of its rewrites."""
         if rewrite:
             self._steps.prepare(index, rewrite)
-        elif (index, "picture") not in self._stages:
+        else:
             self.follow(index)
-            self._stages[index, "picture"] = self._picture(self.trace[index])
+            while self._built(index, "picture")["pending"] == "before":
+                pass
 
     def prepare_near(self, index: int, seconds: float) -> None:
         """Compute the graphs of a stage, then of the nearest stages, as long as a stage that takes
@@ -150,12 +149,23 @@ class Parts:
     def _scene(self, n: int) -> Scene | None:
         return self.builder.modules[n]["scene"]
 
-    def _picture(self, stage: Stage) -> StageSent:
-        """The first part of a stage: its modules with their graphs."""
-        b = self._drawn(stage.before)
+    def _built(self, index: int, what: str) -> StageSent:
+        """A stage as it is sent; the second request for a picture completes it."""
+        stage, known = self.trace[index], self._stages.get((index, what))
+        if what == "picture" and (known is None or known["pending"] == "before"):
+            self._stages[index, what] = self._picture(stage, complete=known is not None)
+        elif known is None:
+            self._stages[index, what] = self.builder.stage(stage)
+        return self._stages[index, what]
+
+    def _picture(self, stage: Stage, complete: bool) -> StageSent:
+        """The graphs of a stage: of the result and, if `complete` or if it is drawn already or
+        there is no result, of the input."""
         a = self._drawn(stage.after) if stage.after is not None else None
+        complete = complete or a is None or self.builder.has_drawn(stage.before)
+        b = self._drawn(stage.before) if complete else EMPTY
         made = self._stage(stage, b, a)
-        made["pending"] = "text"
+        made["pending"] = "text" if complete else "before"
         made["caption"] = caption(stage, opens=stage.index == self.builder.opens)
         made["replaced"] = self.builder.replaced.get(stage.index, [])
         return made

@@ -295,6 +295,9 @@ class Builder:
             self.drawn[key] = self._draw(mod)
         return self.drawn[key]
 
+    def has_drawn(self, mod: IRModule) -> bool:
+        return content_of(mod) in self.drawn
+
     def _draw(self, mod: IRModule | Expr) -> messages.Drawing:
         if isinstance(mod, UnparsedModule):
             return {"stats": {}, "graph_note": f"No graph: {mod.reason}", "scene": None}

@@ -9,7 +9,7 @@ import { compared } from "./text/compare.js";
  * @typedef {"stage" | "rewrite" | "selection" | "options" | "known" | "kernel"} Topic
  */
 
-const PENDING = ["all", "text", ""];
+const PENDING = ["all", "before", "text", ""]; // of a stage, from first to last
 const PAUSE = 300; // ms that a stage or a rewrite is shown before the kernel computes what is not the next step
 
 
@@ -238,8 +238,8 @@ export class Store {
   }
 
   /** The graph of the rewrite; then the next one is computed ahead, and the text of this one comes.
-   * Of a large trace: the graphs of this stage and its neighbours, so that a step need not wait;
-   * their texts; then the graphs of all stages are computed.
+   * Of a large trace: the graphs of this stage, of its result first, and of its neighbours, so that a
+   * step need not wait; their texts; then the graphs of all stages are computed.
    * @returns {Sent.Wanted | null} */
   missing() {
     const { stages } = this.state;
@@ -247,7 +247,7 @@ export class Store {
     const [stage, at] = [this.index, this.at];
     const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
     const near = [stage, ...base, stage + 1, stage - 1].filter((n) => stages[n]?.pending);
-    const undrawn = near.find((n) => stages[n].pending === "all");
+    const undrawn = near.find((n) => stages[n].pending !== "text");
     if (at && !this.step) return this.stage.steps ? null : { stage, what: "picture", rewrite: at };
     if (undrawn !== undefined) return { stage: undrawn, what: "picture", rewrite: 0 };
     const computed = this.stage.steps || !(at < this.stage.events_total) || this.ahead.has(`${stage} ${at + 1}`);

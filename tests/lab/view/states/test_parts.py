@@ -23,12 +23,12 @@ from tests.lab.view.samples import chain, mobilenet
 
 
 def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
-    """The browser's state after it received the list of stages and both parts of each stage."""
+    """The browser's state after it received the list of stages and all parts of each stage."""
     made = Parts(trace, whole=False)
     state = json.loads(json.dumps(made.state))
     held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
     for index in indices:
-        for what in ("picture", "text"):
+        for what in ("picture", "picture", "text"):
             part = json.loads(json.dumps(made.part(index, what)))
             for n, module in part["modules"]:
                 assert n not in held, "each module is sent once"
@@ -103,6 +103,18 @@ def test_stepper_sends_parts_of_a_large_trace_on_request(monkeypatch: pytest.Mon
     text = ask(stepper, 1, "text")["part"]
     assert text["stage"]["pending"] == ""
     assert text["stage"]["hunks"]
+
+
+def test_graph_of_the_result_is_sent_before_that_of_the_input() -> None:
+    made = Parts(chain(fixed=True), whole=False)
+    stage, *others = (made.part(2)["stage"] for _ in range(3))
+    assert (stage["before"], stage["pending"]) == (parts.EMPTY, "before")
+    assert [s["pending"] for s in others] == ["text", "text"]
+    assert others[0]["before"] != parts.EMPTY
+    assert made.part(1)["stage"]["pending"] == "before"
+    assert made.part(0)["stage"]["pending"] == "text", "the ids come from its input"
+    following = made.part(1)["stage"], made.part(2, "text")["stage"]
+    assert [s["pending"] for s in following] == ["text", ""]
 
 
 def test_module_is_sent_again_only_to_a_reloaded_page(
