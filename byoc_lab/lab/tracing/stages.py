@@ -41,6 +41,7 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 
 SKIPPED_PASS = "BYT001"
+OF_PIPELINE = ("unknown-target", "composite-name", "pass-order")  # rules that a trace runs
 MAX_FOLLOWED = 4  # number of cached states between rewrites per stage
 
 
@@ -164,10 +165,10 @@ class Trace(Shown):
 
     @property
     def findings(self) -> list[Finding]:
-        """Skipped passes, unknown targets, patterns of Relax that never match, then the findings in
-        the last module."""
+        """Skipped passes, unknown targets, names of composites, the order of the passes, patterns
+        of Relax that never match, then the findings in the last module."""
         last = self.stages[-1].findings_after
-        return [*self._skipped(), *self._unknown_targets(), *self._of_tables(last), *last]
+        return [*self._skipped(), *self._of_pipeline(), *self._of_tables(last), *last]
 
     def _of_tables(self, last: Sequence[Finding]) -> list[Finding]:
         """The findings on the pattern table of a Relax trace that only earlier modules show."""
@@ -175,10 +176,10 @@ class Trace(Shown):
         found = (f for mod in afters if isinstance(mod, ForeignModule) for f in mod.findings)
         return [f for f in found if f.code in OF_TABLES and f not in last]
 
-    def _unknown_targets(self) -> list[Finding]:
+    def _of_pipeline(self) -> list[Finding]:
         if self.pipeline is None:
             return []
-        return list(lint_relay(self.initial, self.pipeline, rules=["unknown-target"]))
+        return list(lint_relay(self.initial, self.pipeline, rules=OF_PIPELINE))
 
     def _skipped(self) -> Iterator[Finding]:
         """One finding for each opt_level that skipped passes need, and one for each pass skipped

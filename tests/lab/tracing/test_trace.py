@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import byoc_lab
-from byoc_lab import relay
+from byoc_lab import lint, relay
 from byoc_lab.backends import partition
 from byoc_lab.errors import ByocLabError, FreeVariableError, PassError, UnknownNameError
 from byoc_lab.passes import Pass, PassContext, PassInfo, Sequential
@@ -17,6 +17,7 @@ from byoc_lab.passes.framework.instrument import PassInstrument
 from byoc_lab.passes.framework.pipelines import register_pipeline
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.transform import (
+    AnnotateTarget,
     FoldConstant,
     FoldScaleAxis,
     InferType,
@@ -111,6 +112,13 @@ def test_skipped_pass_is_a_finding() -> None:
     )
     assert "PassContext(opt_level=3)" in finding.what_to_do
     assert byoc_lab.trace(_module(), "dnnl").findings == []
+
+
+def test_order_of_passes_that_offloads_less_is_a_finding() -> None:
+    swapped = ["InferType", "MergeCompilerRegions", AnnotateTarget("dnnl"), PartitionGraph()]
+    (found,) = lint(_module(), swapped)
+    first = byoc_lab.trace(_module(), swapped).findings[0]
+    assert first.code == "BYL040" and first.message == found.message
 
 
 def test_pass_that_raises_ends_the_trace_and_earlier_stages_stay() -> None:

@@ -1,4 +1,5 @@
-"""Lint rule BYL040 pass-order: a partitioning pass runs too late, and so less is offloaded."""
+"""Lint rule BYL040 pass-order: a partitioning pass runs too late, and so less is offloaded, or in
+more regions."""
 
 from __future__ import annotations
 
@@ -38,6 +39,10 @@ def _late() -> Sequence[Pass]:
     return [AnnotateTarget("dnnl"), _matching(), PartitionGraph()]
 
 
+def _merged_first() -> Sequence[Pass]:
+    return [MergeCompilerRegions(), AnnotateTarget("dnnl"), PartitionGraph()]
+
+
 def _too_late() -> Sequence[Pass]:
     return [PartitionGraph(), _matching(), AnnotateTarget("dnnl")]
 
@@ -45,13 +50,15 @@ def _too_late() -> Sequence[Pass]:
 class PassOrder(LintRule):
     """A pass that partitions the module runs after a pass that needs its result.
 
-    The linter runs the pipeline in both orders: it reports a pipeline only if the usual order
-    offloads more operators or composites.
+    The linter runs the pipeline in both orders, with PartitionGraph at the end if it has none: it
+    reports a pipeline only if the usual order offloads more operators or composites, or as many in
+    fewer regions.
 
     ## Why is this bad?
     AnnotateTarget annotates the composites that it finds. Of a composite that MergeComposite makes
     afterwards, it has annotated at most single operators, and such annotations also prevent
-    matches. PartitionGraph only moves annotated operators into regions. Each pass runs without an
+    matches. MergeCompilerRegions only merges regions that are annotated before it. PartitionGraph
+    only moves annotated operators into regions. Each pass runs without an
     error in any order, so no message reports the loss.
 
     ## What to do instead
@@ -64,7 +71,7 @@ class PassOrder(LintRule):
     code, name = "BYL040", "pass-order"
     severity = Severity.WARNING
     VALID = (Sample(_TEXT, pipeline=_right),)
-    INVALID = (Sample(_TEXT, pipeline=_late), Sample(_TEXT, pipeline=_too_late))
+    INVALID = tuple(Sample(_TEXT, pipeline=p) for p in (_late, _too_late, _merged_first))
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         given = [p for p in context.running if isinstance(p, ORDER)]
@@ -74,13 +81,15 @@ class PassOrder(LintRule):
         usual = sorted(given, key=_rank)
         rest = iter(usual)
         moved = [next(rest) if isinstance(p, ORDER) else p for p in context.running]
-        here, there = _offloaded(mod, context.running), _offloaded(mod, moved)
+        last = () if any(isinstance(p, PartitionGraph) for p in given) else (PartitionGraph(),)
+        here, there = (_offloaded(mod, [*passes, *last]) for passes in (context.running, moved))
         if here is None or there is None or not there.exceeds(here):
             return
+        ends = ", with PartitionGraph at the end," if last else ""
         first, second = (p.info.name for p in swapped)
         yield self.finding(
-            f"the pipeline runs {first} before {second}, and offloads {here}; in the usual order "
-            f"it offloads {there}",
+            f"the pipeline runs {first} before {second}, and{ends} offloads {here}; in the usual "
+            f"order it offloads {there}",
             f"run {enumerated(p.info.name for p in usual)} in this order",
             None,
         )
@@ -89,13 +98,17 @@ class PassOrder(LintRule):
 class _Offloaded(NamedTuple):
     operators: int
     composites: int
+    regions: int
 
     def __str__(self) -> str:
-        composites = f" in {counted(self.composites, 'composite')}" if self.composites else ""
-        return f"{counted(self.operators, 'operator')}{composites}"
+        inside = (self.composites, "composite"), (self.regions, "region")
+        listed = enumerated(counted(n, what) for n, what in inside if n) if self.regions else ""
+        return f"{counted(self.operators, 'operator')}{f' in {listed}' if listed else ''}"
 
     def exceeds(self, other: _Offloaded) -> bool:
-        return self != other and all(a >= b for a, b in zip(self, other, strict=True))
+        """Whether more is offloaded, and nothing less; or as much in fewer regions."""
+        more = self.operators - other.operators, self.composites - other.composites
+        return min(more) >= 0 and (max(more) > 0 or self.regions < other.regions)
 
 
 def _rank(p: Pass) -> int:
@@ -110,4 +123,5 @@ def _offloaded(mod: IRModule, passes: Sequence[Pass]) -> _Offloaded | None:
     regions = [f for f in after.functions.values() if "Compiler" in f.attrs]
     nodes = list(post_order(*regions))
     composites = sum(isinstance(n, Function) and "Composite" in n.attrs for n in nodes)
-    return _Offloaded(sum(isinstance(n, Call) and bool(n.op_name) for n in nodes), composites)
+    operators = sum(isinstance(n, Call) and bool(n.op_name) for n in nodes)
+    return _Offloaded(operators, composites, len(regions))

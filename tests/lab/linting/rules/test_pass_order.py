@@ -23,9 +23,25 @@ class TestPassOrder(RuleChecks):
 
     def test_message_says_what_both_orders_offload(self) -> None:
         assert self.sample_finding().message == (
-            "the pipeline runs AnnotateTarget before MergeComposite, and offloads 2 operators; in "
-            "the usual order it offloads 2 operators in 1 composite"
+            "the pipeline runs AnnotateTarget before MergeComposite, and offloads 2 operators in "
+            "2 regions; in the usual order it offloads 2 operators in 1 composite and 1 region"
         )
+
+    def test_regions_that_are_not_merged_are_counted(self) -> None:
+        assert self.sample_finding(2).message == (
+            "the pipeline runs MergeCompilerRegions before AnnotateTarget, and offloads 2 "
+            "operators in 2 regions; in the usual order it offloads 2 operators in 1 region"
+        )
+
+    def test_pipeline_without_partitioning_is_judged_as_if_it_partitioned(self) -> None:
+        (found,) = lint(network(), [AnnotateTarget("dnnl"), MergeComposite(TABLE)])
+        assert found.code == "BYL018"  # the composite would not be offloaded in any order
+        table = [("dnnl.relu_tanh", TABLE[0][1])]
+        (found,) = lint(network(), [AnnotateTarget("dnnl"), MergeComposite(table)])
+        assert (
+            found.code == "BYL040" and "with PartitionGraph at the end, offloads" in found.message
+        )
+        assert list(lint(network(), [MergeComposite(table), AnnotateTarget("dnnl")])) == []
 
 
 def network() -> IRModule:
