@@ -94,6 +94,11 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Spares this process the collection of its modules and results, which ends with it anyway."""
+    gc.freeze()
+
+
 @pytest.fixture
 def dask_client() -> Iterator[Any]:
     """A client of two Dask workers in separate processes.
