@@ -243,6 +243,7 @@ class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on a module; the module is unchanged."""
 
     advice = (
+        "Compare the found with the expected value. If a pass of a pipeline raised it, "
         "byoc_lab.trace(mod, pipeline) shows the module before the pass, and byoc_lab.lint(mod, "
         "pipeline) reports the problems that the passes will meet"
     )
@@ -305,7 +306,10 @@ class EvaluationError(ByocLabError, RuntimeError):
 class InputError(ByocLabError, ValueError):
     """An input is missing, superfluous, or has the wrong value, shape or dtype."""
 
-    advice = "Pass the values by name: the parameters of @main have the names, shapes and dtypes"
+    advice = (
+        "Compare the found with the expected value; the inputs of a module have the names, shapes "
+        "and dtypes of @main's parameters"
+    )
 
 
 class UnknownInputsError(ByocLabError):

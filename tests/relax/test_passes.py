@@ -19,7 +19,7 @@ from byoc_lab.relax import coverage, explain, partition_for_dnnl
 from byoc_lab.relax.passes import applied, said
 from byoc_lab.run.tvm_runtime import same_structure
 
-from .tracing.networks import relu_module, tensor, tvm
+from .tracing.networks import dataflow, relu_module, tensor, tvm
 
 relax = tvm.relax
 
@@ -157,3 +157,20 @@ def test_error_line_and_advice_are_sentences() -> None:
     told = said(RuntimeError(f"Check failed: {cycle} and lv2 are in.\nmore"))
     assert f"{cycle} and lv2 are in. FuseOpsByPattern matched %lv3" in told and "more" not in told
     assert said(RuntimeError("no such thing.")) == "no such thing."
+
+
+def test_binding_that_fuse_ops_by_pattern_moved_after_a_use_is_explained() -> None:
+    """The module is well-formed; the composite comes where its last value was."""
+
+    def body(emit: Any, x: Any) -> Any:
+        value = emit(relax.op.exp(x))
+        return emit(relax.op.add(emit(relax.op.tanh(emit(relax.op.nn.relu(value)))), value))
+
+    any_ = relax.dpl.wildcard
+    pattern = relax.dpl.is_op("relax.add")(any_(), relax.dpl.is_op("relax.exp")(any_()))
+    mod = dataflow(body)
+    fused = relax.transform.FuseOpsByPattern([("a.add", pattern)])(mod)
+    assert not byoc_lab.lint(mod) and byoc_lab.lint(fused).by_code("BYR005")
+    with pytest.raises(Exception, match="memo_") as error:
+        relax.transform.MergeCompositeFunctions()(fused)
+    assert "FuseOpsByPattern moved the binding after a use" in byoc_lab.decode(error.value).cause

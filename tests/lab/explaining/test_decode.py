@@ -272,3 +272,16 @@ def test_check_that_raises_for_a_composite_is_decoded_from_the_error() -> None:
     with pytest.raises(ByocLabError) as caught:
         byoc_lab.explain_patterns(table, IRModule.from_expr(relay.add(nn.relu(X), X)))
     assert decode(caught.value)[0].name == "own-check-met-composite"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "InputError: reduce: wrong:dnnl does not hold for the module that was given; expected a "
+        "module for which it does",
+        "PassError: entry 0 of the pattern table must be (name, pattern) or (name, pattern, "
+        "check), found ('x',)",
+    ],
+)
+def test_advice_on_a_class_of_errors_holds_for_errors_of_arguments(text: str) -> None:
+    assert decode(text).what_to_do.startswith("Compare the found with the expected value")

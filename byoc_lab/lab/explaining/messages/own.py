@@ -336,6 +336,6 @@ MESSAGES = (
         "No back end is called {name}: a misspelt name, or its module was not imported",
         "Correct the name (byoc_lab.backends.names() lists them), or register it",
         ("UnknownNameError: no back end is registered as 'dnll'; did you mean 'dnnl'?",),
-        ("BYL034", "BYL020"),
+        ("BYL020", "BYL034"),
     ),
 )  # fmt: skip

@@ -235,9 +235,12 @@ MESSAGES = (
         ("memo_.count(ffi::GetRef<Expr>(vn))",),
         r"Check failed: \(memo_\.count\(ffi::GetRef<Expr>\(vn\)\)\) is false",
         RELAX,
-        "A pass met a variable without a binding in its function",
-        "Make the variable a parameter of the function, or bind it before it is used; "
-        "byoc_lab.lint(mod) names it",
+        "A pass met a variable without a binding in its function. If the module was well-formed, "
+        "FuseOpsByPattern moved the binding after a use: a match has a value on which another "
+        "operand of the match depends",
+        "byoc_lab.lint of the module before the pass names the variable. Make it a parameter of "
+        "the function, or bind it before it is used; if FuseOpsByPattern moved it, let the check "
+        "of the pattern refuse a match with such a value",
         ("InternalError: Check failed: (memo_.count(ffi::GetRef<Expr>(vn))) is false: ",),
         rules=("BYR005",),
     ),
