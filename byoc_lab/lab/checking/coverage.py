@@ -100,6 +100,7 @@ class Coverage:
         assumed: str = "",
     ):
         self.backend, self.totals, self.result, self.assumed = backend, work.totals, result, assumed
+        self.repeated = work.repeated
         self.regions = tuple(
             RegionSize(r.symbol, r.cost.calls, None if r.cost.unknown else r.cost.flops, r.bytes)
             for r in work.regions
@@ -143,12 +144,14 @@ class Coverage:
 
     @property
     def heading(self) -> str:
-        """The back end and its totals; the assumed sizes; and whether NumPy computes the regions
-        here."""
+        """The back end and its totals; the assumed sizes; the functions with several calls, whose
+        work counts once; and whether NumPy computes the regions here."""
         missing = stand_in_of(self.backend)
         here = "" if missing is None else f"; regions are {missing}"
         sizes = f"; FLOP and bytes are for {self.assumed}" if self.assumed else ""
-        return f"{self.backend}: {self.totals}{sizes}{here}"
+        once = "; counted once, although called several times: "
+        once += ", ".join(f"@{shown(name)}" for name in self.repeated)
+        return f"{self.backend}: {self.totals}{sizes}{once * bool(self.repeated)}{here}"
 
     @printable
     def __str__(self) -> str:

@@ -107,16 +107,18 @@ class Copies(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The work of a partitioned module. host: the cost of the operators outside of its regions."""
+    """The work of a partitioned module. host: the cost of the operators outside of its regions.
+    repeated: the functions other than regions with several calls, whose work counts once."""
 
     regions: list[Region]
     host: Cost
     copies: Copies = Copies()
+    repeated: tuple[str, ...] = ()
 
     @property
     def totals(self) -> Totals:
         """The sums over the module."""
-        regions, host, copies = self
+        regions, host, copies, _ = self
         inside = sum((r.cost * r.sites for r in regions), Cost())
         sizes = [None if r.bytes is None else r.bytes * r.sites for r in regions]
         return Totals(
@@ -188,6 +190,7 @@ def work_of(result: IRModule, backend: str, before: IRModule) -> Work:
         [Region(gv.name_hint, cost(f), boundary_bytes(f), sites[gv]) for gv, f in inside.items()],
         sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost()),
         _copies(result, before, {c for f in inside.values() for c in operator_calls(f)}),
+        tuple(gv.name_hint for gv in result.functions if gv not in inside and sites[gv] > 1),
     )
 
 

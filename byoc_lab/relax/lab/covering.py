@@ -21,8 +21,10 @@ from byoc_lab.lab.checking.coverage_changes import (
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
 from byoc_lab.relax.ir.calls import (
+    COMPOSITE,
     called_functions,
     checked_relax,
+    functions_of,
     lowered_in,
     operator_calls,
     region_functions,
@@ -75,7 +77,14 @@ def work_of(cut: Any) -> Work:
     sites = Counter(called_functions(cut))
     inside = region_functions(cut)
     regions = [Region(s, *_cost(function), sites[s]) for s, function in inside.items()]
-    return Work(regions, host_work(cut))
+    repeated = [
+        name
+        for name, function in functions_of(cut)
+        if sites[name] > 1
+        and name not in inside
+        and not (function.attrs and COMPOSITE in function.attrs)
+    ]
+    return Work(regions, host_work(cut), repeated=tuple(repeated))
 
 
 def _cost(function: Any) -> tuple[Cost, int | None]:

@@ -313,3 +313,18 @@ def test_cards_of_a_run_name_the_loaded_library() -> None:
     assert {card.library for card in cards} == {extension.library()}
     assert str(cards).endswith(f"\nloaded: {extension.library()}")
     assert str(found.with_cards(cards)) == str(found)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_function_with_several_calls_is_said_to_count_once(calls: int) -> None:
+    value = "%x"
+    for _ in range(calls):
+        value = f"@block({value})"
+    mod = relay.parse(
+        '#[version = "0.0.5"]\ndef @block(%x: Tensor[(4), float32]) { tanh(erf(%x)) }\n'
+        f"def @main(%x: Tensor[(4), float32]) {{ {value} }}"
+    )
+    found = coverage(mod, "ccompiler")
+    assert found.totals.operators == 2
+    note = "; counted once, although called several times: @block"
+    assert (note in found.heading) == (calls > 1)
