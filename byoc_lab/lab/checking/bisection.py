@@ -266,7 +266,7 @@ class _Search:
         kept = shared_constants(self.modules[right], self.modules[wrong])
         before = self.observed(right, FOLDED, kept)
         where = parting(before, self.plain(wrong)) or parting(first, self.plain(wrong))
-        # the second value: each pass is within rounding, but all passes together are not
+        # the second search is for passes that are each within rounding, but not all together
         assert where is not None
         return self.stages[wrong - 1], where
 

@@ -28,11 +28,11 @@ class Comparison:
     value of the reference. wrong: the number of elements, out of `size`, whose error exceeds their
     tolerance. nans, infinities: how many of them are nan, or infinite, in only one of the two.
     undecided: the number of elements on which two correct machines may disagree, or which a known
-    fault of oneDNN changes. causes: the reasons. lost_nans: the number of undecided elements that
-    are numbers although the reference is nan. quantiles: of error / tolerance, at QUANTILES.
-    call_site: for a step of a region, its call in the module. inherited: for a step of a region,
-    the change of its result caused by the errors of its arguments; not part of `error`. shares:
-    error / tolerance of every element.
+    fault of oneDNN changes. causes: why they are undecided. lost_nans: the number of undecided
+    elements that are numbers although the reference is nan. quantiles: of error / tolerance, at
+    QUANTILES. call_site: for a step of a region, its call in the module. inherited: for a step of a
+    region, the change of its result caused by the errors of its arguments; not part of `error`.
+    shares: error / tolerance of every element.
     """
 
     name: str

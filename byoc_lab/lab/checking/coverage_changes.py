@@ -98,9 +98,8 @@ class Region(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """The cost of duplicated calls. all: the calls that partitioning added. inside: the calls in
-    regions that do not count as offloaded, because they are repeated or the host computes them,
-    too."""
+    """The cost of duplicated calls. all: the calls that partitioning added. inside: the duplicated
+    calls in regions, which do not count as offloaded."""
 
     all: Cost = Cost()
     inside: Cost = Cost()

@@ -3,10 +3,11 @@
 The code generator compiles the region once more, with every intermediate value as a result. One run
 then gives the arguments and the result of each operator. The reference, computed from exactly these
 arguments, gives the operator's own error, without inherited errors. A composite is one step; a
-composite that fails is compiled alone, with its intermediate values as results. Code may be wrong
-only without intermediate results (kernels fused across steps); a binary search over programs that
-end with an earlier step finds it. A code generator may refuse each of these programs, or ignore
-the function that it gets: a note reports it, and the result of the region is compared anyway.
+composite that fails is compiled alone, with its intermediate values as results. If code is wrong
+only without intermediate results (kernels fused across steps), a binary search over programs that
+end at earlier steps finds the wrong step. A code generator may refuse each of these programs, or
+ignore the function that it gets: a note reports it, and the result of the region is compared
+anyway.
 """
 
 from __future__ import annotations
@@ -97,15 +98,18 @@ class RegionChecker:
         self.region, self.mod = region, mod
         self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
         given, moved = _typed(region.function), dict[Expr, Expr]()
-        flat_form = graph_form(given, moved)  # steps, by the values that they use
+        # the region in graph form: each step uses the values of other steps directly
+        flat_form = graph_form(given, moved)
         self.function = _typed(flat_form)
         self.runs = 0
         self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
-        self.numbers: dict[object, int] = {}  # the numbers of the call sites of steps, in order
+        self.numbers: dict[object, int] = {}  # the call-site numbers of steps, in order
         self.inputs = ""  # the name of the current set of inputs
         self.notes: list[str] = []
-        self.reads_the_function = True  # whether the code generator does, as far as was seen
-        self.exact_values: dict[Expr, Any] = {}  # the values inside the region for its arguments
+        # False once the code generator was seen to ignore the function that it gets
+        self.reads_the_function = True
+        # the exact values inside the region, for its current arguments
+        self.exact_values: dict[Expr, Any] = {}
         typed: dict[Expr, Call] = dict(
             zip(calls_of(flat_form), calls_of(self.function), strict=True)
         )
@@ -175,8 +179,9 @@ class RegionChecker:
         return found
 
     def ignores_the_function(self, steps: Sequence[Kernel]) -> bool:
-        """Whether the code of steps, compiled alone, computes what the code of the region computes
-        for the same arguments, although that is wrong for a step."""
+        """Whether the code of single steps computes the same as the code of the region. This is
+        checked only if a step is wrong; the code generator then ignores the function that it
+        gets."""
         if all(kernel.own.ok for kernel in steps):
             return False
         assert self.region.compiled is not None

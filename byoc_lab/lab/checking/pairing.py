@@ -349,7 +349,7 @@ class _Pairing:
         if wanted is None or got is None or not _same_operator(wanted, got):
             before = sorted(self.missing(pair.wanted), key=lambda s: s.number)
             after = sorted(self.unknown(pair.got), key=lambda s: s.number)
-        if not (before or after):  # replaced by another value
+        if not (before or after):  # the pass uses a different existing value instead
             before, after = ([s] if s else [] for s in (wanted, got))
         return Divergence(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
 

@@ -27,7 +27,7 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> list[Aligned]:
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The longest common subsequence."""
-    # of first[i:] and second[j:]
+    # longest[i][j]: the length of the longest common subsequence of first[i:] and second[j:]
     longest = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i in reversed(range(len(first))):
         for j in reversed(range(len(second))):

@@ -54,7 +54,7 @@ class Flow:
         self.home: dict[Expr, str] = {}
         self.group: dict[Expr, Function | None] = {}
         self.inlined: set[Expr] = set()
-        # for nodes that may be copied: equal constants, projections, empty tuples
+        # equal constants, projections and empty tuples, which may be copies: key -> the first one
         self._once: dict[Hashable, Expr] = {}
         self._bound: dict[Expr, Function] = {}  # variable -> the function that a let binds to it
         self._uses = self._count_uses()

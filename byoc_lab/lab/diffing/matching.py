@@ -32,7 +32,7 @@ MAX_ORIGINS = 64
 MAX_STEPS = 8  # largest number of added or removed nodes between two operands that may correspond
 
 
-_UNMADE = (Op, GlobalVar, Constructor)  # nodes that belong to no module
+_UNMADE = (Op, GlobalVar, Constructor)  # nodes that modules share
 
 
 class Lineage(Protocol):
@@ -130,8 +130,8 @@ class Correspondence:
                     self.pair(other, function)
 
     def pair_parameters(self, f: Function, g: Function) -> None:
-        """Pair the parameters of two functions: in order if their types agree, else by name, then
-        those of one type that are used alike, or have the same place."""
+        """Pair the parameters of two functions: in order if their types agree, else by name. Then
+        pair parameters of equal types that have equal uses or the same position."""
         mine = [p for p in f.params if p not in self.to_after]
         theirs = [p for p in g.params if p not in self.to_before]
         types, others = ([p.type_annotation for p in params] for params in (mine, theirs))
@@ -351,7 +351,7 @@ class Correspondence:
 
 
 def _uses(function: Function, params: Sequence[Var]) -> dict[Expr, Counter[Hashable]]:
-    """The users of parameters in a function: their labels, and the places that they use them in."""
+    """The users of parameters in a function: their labels, and the operand positions."""
     found: dict[Expr, Counter[Hashable]] = {p: Counter() for p in params}
     for user in post_order(function.body):
         for place, part in enumerate(user.parts()):

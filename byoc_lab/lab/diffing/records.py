@@ -41,7 +41,8 @@ class Change:
         or fused function literal), "moved", "annotated" (an annotation was added), "added",
         "removed", "renamed" (a global function), "attribute", "constant" (another value),
         "operands" or "type" (checked type, or annotation).
-    text: the difference in words. before, after: the node in both modules, None where it is in one.
+    text: the difference in words. before, after: the node in both modules, None for the module that
+    lacks it.
     noun: the kind of node, such as "call". place: the destination ("@f") of a moved node.
     """
 

@@ -1,4 +1,4 @@
-"""`Answer`: tells where one call of a module, in any language, is computed, and why."""
+"""`Answer`: the place where one call of a Relay or Relax module is computed, and the reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Answer(ABC):
 
     def __init__(self, call: Any, name: str, place: str = ""):
         self.call, self.name, self.place = call, name, place
-        self.warnings: Mapping[str, str] = {}  # from the cards of regions, by symbol
+        self.warnings: Mapping[str, str] = {}  # warnings on the cards of regions, by symbol
 
     @property
     @abstractmethod
@@ -195,7 +195,7 @@ class Answer(ABC):
         return self.described(str(self.change or self.without_change) if host else "")
 
     def described(self, change: str) -> str:
-        """The explanation in words, with a change in words."""
+        """The explanation as text, including the proposed change."""
         head = f"{self.heading} at {self.place}" if self.place else self.heading
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"

@@ -77,7 +77,7 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
 
 
 def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts that come nearest and all stop at the same node."""
+    """The nearest attempts; all of them stop at the same node."""
     ranks = [_nearness(subject, a.fit) for a in attempts]
     best = max(ranks)
     place = attempts[ranks.index(best)].fit.stops[0].found
@@ -86,8 +86,8 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
 
 
 def _nearness(subject: Call, fit: PartialMatch) -> tuple[bool, tuple[bool, float, int]]:
-    """The order of matches that concern a call: those that contain it, unless they stop right
-    after it, and then those with a higher rank."""
+    """A sort key for matches that concern a call; larger is nearer. Matches that contain the call,
+    unless they stop right after it, exceed all others; then the rank decides."""
     return subject in fit.covered and (not fit.stops or fit.matched > 1), fit.rank
 
 
@@ -195,9 +195,9 @@ def _over_path(
 def _patterns_using(
     near: NearMatcher, part: DFPattern, node: Expr
 ) -> tuple[list[DFPattern], DFPattern | None]:
-    """The patterns of calls, tuples and fields with a given part as operand; or only the dominator
-    with the part as its parent or path. Includes a condition around the part that does not hold for
-    `node`, which the part itself matches."""
+    """The patterns of calls, tuples and fields that have a given part as operand. If the part is
+    the parent or path of a dominator: only the dominator. Also returns a condition on the part that
+    `node` does not meet, if there is one."""
     same = {part}
     unmet = None
     found: list[DFPattern] = []
@@ -222,8 +222,8 @@ def _patterns_using(
 
 
 def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:
-    """The users of a node, with functions that return it last. If the node is the body of a let,
-    the let counts as the node, and its users are included instead."""
+    """The users of a node; functions that return it come last. If the node is the body of a let,
+    the users of the let replace the let."""
     found: dict[Expr, None] = {}
     todo = [node]
     while todo:

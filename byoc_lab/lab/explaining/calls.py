@@ -82,7 +82,7 @@ def explain_relay(
     typed, types = typed_calls(mod)
     named = [c for c in types if c is call]
     if isinstance(call, str) and not call.startswith("%"):
-        operator = Op.get(call)  # this names the requested call
+        operator = Op.get(call)  # raises an error for an unknown name
         named = [c for c in types if c.op is operator]
     there = _elsewhere(mod, target)
     if named and all(c in there for c in named):
@@ -94,7 +94,8 @@ def explain_relay(
     given = {t: c for c, t in types.items()}
     outcome = setup.run(target)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
-        raise outcome.trace.error  # these are not on the host because of regions
+        # the calls stay on the host because of the error, not because of regions
+        raise outcome.trace.error
     return explained(setup, outcome, given, there)
 
 

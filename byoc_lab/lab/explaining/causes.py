@@ -70,8 +70,8 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
 
 
 def computed_from_parameters(inquiry: Inquiry, call: Call) -> Diagnosis | None:
-    """The diagnosis of a decomposed call with a remaining operator whose operands are all weights,
-    if these are parameters; None for any other call. It is the cause if binding the weights
+    """The diagnosis of a decomposed call that left an operator with only weights as operands, if
+    these weights are parameters; None for any other call. It is the cause if binding the weights
     offloads the call."""
     found = (_of_parameters(inquiry, call, s) for s in inquiry.subjects(call))
     return next(filter(None, found), None)
@@ -302,9 +302,8 @@ def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
 
 
 def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:
-    """Whether the refusal of the single call counts rather than the check's refusal of its match.
-    As in `Backend.why_not`, it counts if the match ends with the call and both have the same
-    reason."""
+    """Whether to report the refusal of the single call instead of the check's refusal of its match.
+    As in `Backend.why_not`: if the match ends with the call and both have the same reason."""
     assert check.attempt is not None
     ends_here = check.attempt.root is subject
     return check.cause == "check" and (ends_here or refused.reason in check.reason)

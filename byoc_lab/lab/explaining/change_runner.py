@@ -33,8 +33,8 @@ class ChangeRunner:
 
     given: the runner of the user's setup, if the inquiry is about a changed setup. changed: that
     change, in words. calls: maps the calls of the given setup to their replacements. is_part:
-    whether the module is a part of a larger module, with calls that the passes leave to the host;
-    changes that do not alter this run only up to AnnotateTarget.
+    whether the module is a part of a larger module. A change is then run only up to AnnotateTarget
+    if that leaves the call to the host.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ChangeRunner:
         trials = self.changes.of(found, call)
         if self.is_part:
             trials = (t for t in trials if not self.stays_out(t.setup, t.calls.get(call, call)))
-        if found.cause not in OWN_CAUSES:  # these depend on more than nearby calls
+        if found.cause not in OWN_CAUSES:  # OWN_CAUSES depend on more than nearby calls
             trials = self.likely(trials, call)
         return self.first(trials, call)
 
@@ -105,7 +105,7 @@ class ChangeRunner:
         return self._helps[key]
 
     def likeness(self, mod: IRModule, call: Call) -> Hashable:
-        """A key that is equal for calls with equal parts around them; None in a small module."""
+        """A key, equal for calls whose surroundings are equal; None in a small module."""
         if mod not in self._surroundings:
             self._surroundings[mod] = Surroundings.of(mod)
         around = self._surroundings[mod]
@@ -181,8 +181,9 @@ class ChangeRunner:
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded. If it loses calls that were offloaded
-        before, the other changes are tried, too. Among changes that lose none (and keep the numbers
-        if the first one does), the change that offloads the most calls is taken."""
+        before, the other changes are tried, too. Among changes that lose none (and still compute
+        the same numbers if the first one does), the change that offloads the most calls is
+        taken."""
         working = self._working(trials, call)
         found = next(working, None)
         if found is None or not found.lost:
@@ -234,13 +235,13 @@ class ChangeRunner:
         return self._given or self
 
     def _image(self, trial: Trial, call: Call) -> Call:
-        """The image, with a change, of a call of the user's setup."""
+        """The call that replaces a call of the user's setup in the module of a trial."""
         there = self._calls.get(call, call)
         return trial.calls.get(there, there)
 
     def run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
-        """The trial that was run for this trial's key, whose calls are in its module, and the
-        outcome; None if the pipeline fails."""
+        """The trial and the outcome of the run with this trial's key; None if the pipeline fails.
+        Calls of the outcome are those of the returned trial."""
         if trial.key not in self._runs:
             outcome = self._outcome(trial.setup, self.inquiry.outcome.known)
             self._runs[trial.key] = None if outcome is None else (trial, outcome)

@@ -411,7 +411,7 @@ class Changes:
     # Building blocks -----------------------------------------------------------------------------
 
     def _pass(self, name: str) -> Pass:
-        """The pass with a name: one object in all trials, so that its results are shared."""
+        """The pass with a name: the same object in all trials, so that they share its results."""
         if name not in self._made:
             self._made[name] = make_pass(name)
         return self._made[name]
@@ -442,5 +442,5 @@ class Changes:
         return self.inquiry.positions
 
     def _origin(self, node: Expr | None) -> Call | None:
-        """The call of the input from which a node, as patterns see it, originates."""
+        """The call of the input from which a node of the matched module originates."""
         return self.inquiry.origin(node) if isinstance(node, Call) else None

@@ -326,8 +326,8 @@ def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | Non
 
 
 def _closed(text: str, start: int, end: int) -> int:
-    """The end of a part of a text including the brackets and quotes that it opens: `end`, unless
-    some are still open there and are closed on the same line."""
+    """The end of a text part, extended to the brackets and quotes that it opens if they are closed
+    on the same line; else `end`."""
     missing: list[str] = []
     limit = end + len(text[end : end + FURTHER].partition("\n")[0])
     for at in range(start, limit):

@@ -190,7 +190,8 @@ class _Entry:
         self, status: str, reason: str, number: int | None = None, node: Expr | None = None,
         **more: Any,
     ) -> EntryReport:  # fmt: skip
-        """number: the position of a module. node: a node of it, as patterns see it: the witness."""
+        """number: the position of a module. node: the witness, a node of this module at the time of
+        matching."""
         place = ""
         if number is not None and node is not None:
             run = self.runs[number]
@@ -203,14 +204,14 @@ class _Entry:
         )  # fmt: skip
 
     def _groups(self) -> Iterator[tuple[int, Inquiry, Group]]:
-        """The matches of the entry as the only entry: module, its run, and the match."""
+        """The matches if the entry is the only one of the table: module, run on it, and match."""
         for number, run in enumerate(self.runs):
             for graph in run.graphs:
                 for group in find_groups(self.pattern, graph):
                     yield number, run, group
 
     def _of_operands(self, accepted: Sequence[tuple[int, Inquiry, Group]]) -> EntryReport:
-        """The entry matches as the only entry, but not after earlier entries made composites of
+        """The entry would match if it were the only one, but earlier entries made composites of
         operands."""
         number, _, group = accepted[0]
         by = dict.fromkeys(
@@ -264,7 +265,8 @@ class _Entry:
         _, run, group = found
         if isinstance(group.root, Call):
             return run.composites(group.root)
-        return list(self._taken_by(found))[:1]  # for a tuple or a field: by the calls in it
+        # a tuple or a field: the composites of the calls in it
+        return list(self._taken_by(found))[:1]
 
     def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
         _, run, group = found

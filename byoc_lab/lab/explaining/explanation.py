@@ -58,9 +58,9 @@ class Explanation(Answer):
 
     @cached_property
     def _found(self) -> tuple[Diagnosis | None, ChangeRunner]:
-        """The reason why it is on the host, and the runner for changes of that. If a let is the
-        obstacle but the call would also stay on the host in graph form, both refer to the graph
-        form."""
+        """The reason why the call is on the host, and the runner for changes that may offload it.
+        If a let is the obstacle but the call would also stay on the host in graph form, both refer
+        to the graph form."""
         work = self._given
         if self.status != "host":
             return None, work
@@ -70,7 +70,7 @@ class Explanation(Answer):
         if beyond is None:
             return found, work
         there = _diagnosis(beyond.inquiry, self.typed, beyond)
-        # Regions of the graph form do not compute it here.
+        # The regions that compute the call exist only in the graph form.
         cause = found.cause if there.cause == "computed-twice" else there.cause
         return replace(there, cause=cause, reason=f"{WITHOUT_LETS} {there.reason}"), beyond
 
@@ -108,7 +108,7 @@ class Explanation(Answer):
 
     @property
     def _is_of_pass(self) -> bool:
-        """Whether the change of the passes is the whole reason."""
+        """Whether the pass that did not run is the only reason."""
         return self._by_pass is not None and self._by_pass[1].decides
 
     @property

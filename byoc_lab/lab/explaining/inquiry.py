@@ -39,7 +39,8 @@ from byoc_lab.relay.patterns.near_miss import NearMatcher
 
 
 class Inquiry:
-    """A pipeline that ran on a module, for one target; everything else is computed on demand.
+    """A pipeline that ran on a module, for one target; everything else is computed on demand. The
+    "matched module" below is the module in which patterns are matched (`matched`).
 
     outcome: the run of the setup. given: maps each typed call of the module to the caller's call,
     which may be untyped.
@@ -122,8 +123,8 @@ class Inquiry:
 
     @cached_property
     def matching(self) -> int:
-        """The number of the stage whose input patterns see: MergeComposite, else AnnotateTarget,
-        else the end."""
+        """The number of the stage that matches patterns, MergeComposite, or else of AnnotateTarget;
+        the number of stages if neither ran. Its input is the matched module."""
         for name in ("MergeComposite", "AnnotateTarget"):
             stage = self.outcome.stage(name)
             if stage is not None:
@@ -131,8 +132,8 @@ class Inquiry:
         return len(self.outcome.trace.stages)
 
     def subjects(self, call: Call) -> Sequence[Call]:
-        """A call of the input as patterns see it: its images that stay on the host, else all
-        images."""
+        """The calls of the matched module that compute a call of the input: those that stay on the
+        host, or all of them if none does."""
         images = self.outcome.images(call, self.matching)
         homes = self.outcome.homes
         outside = []
@@ -165,7 +166,7 @@ class Inquiry:
         return weights(self.setup.mod)
 
     def origin(self, node: Call) -> Call | None:
-        """The call of the input from which a call, as patterns see it, originates."""
+        """The call of the input from which a call of the matched module originates."""
         return self._origins.get(node)
 
     @cached_property
@@ -177,7 +178,7 @@ class Inquiry:
         return found
 
     def origins_of(self, nodes: Iterable[Expr]) -> dict[Expr, Expr]:
-        """The calls, tuples and fields of the input from which nodes, as patterns see them,
+        """The calls, tuples and fields of the input from which nodes of the matched module
         originate."""
         kinds = (Call, Tuple, TupleGetItem)
         found: dict[Expr, Expr] = {}
@@ -215,12 +216,12 @@ class Inquiry:
         return NodeNames(self.setup.mod)
 
     def called(self, node: Expr) -> str:
-        """A node of the input (or its image as patterns see it) in words, with its name in the
-        text."""
+        """Describes a node of the input, or of the matched module, with its name in the text of the
+        input."""
         return named(node, self.names, self.origin(node) if isinstance(node, Call) else None)
 
     def result_of(self, function: Function) -> str:
-        """The result of a function, as patterns see it, in words."""
+        """Describes the result of a function of the matched module."""
         stages = self.outcome.trace.stages
         for mod in (s.before for s in stages[self.matching :]):
             for gv, func in mod.functions.items():
@@ -229,14 +230,14 @@ class Inquiry:
         return "the result of a function"
 
     def described(self, node: Expr) -> str:
-        """As `called`, with the type."""
+        """As `called`, followed by the type."""
         typed = node.is_typed and not isinstance(node, Constant)  # its name already has the type
         return self.called(node) + (f" of type {node.checked_type}" if typed else "")
 
     # After PartitionGraph ------------------------------------------------------------------------
 
     def partitioned_home(self, subject: Call) -> EnclosingRegion | None:
-        """The region of a call, as patterns see it, directly after PartitionGraph."""
+        """The region of a call of the matched module directly after PartitionGraph."""
         stage = self.outcome.stage("PartitionGraph")
         if stage is None or self._partitioned is None:
             return None
@@ -257,7 +258,7 @@ class Inquiry:
         return self.outcome.trace.stages[-1] if self.outcome.trace.error is not None else None
 
     def is_annotated(self, subject: Call) -> bool:
-        """Whether annotations assigned a call, as patterns see it, to the target before that
+        """Whether annotations assigned a call of the matched module to the target before that
         stage."""
         return not self._annotated.isdisjoint(self.outcome.follow(subject, self.matching))
 
@@ -266,9 +267,9 @@ class Inquiry:
         return annotated(self.outcome.trace.final, self.target)
 
     def path_apart(self, subject: Call) -> tuple[Expr, ...]:
-        """The path that prevents merging the region of a call, as patterns see it, with a neighbour
-        of the same target: calls of the input, if they originate there; empty if there is no such
-        path."""
+        """The path that prevents merging the region of a call of the matched module with a
+        neighbour of the same target. Nodes on the path are given as calls of the input if they
+        originate there; empty if there is no such path."""
         stage = self.outcome.stage("MergeCompilerRegions")
         if stage is None or self._region_paths is None:
             return ()
@@ -285,7 +286,7 @@ class Inquiry:
         return RegionPaths(after) if after is not None else None
 
     def taken_out(self, subject: Call, region: str) -> tuple[str, bool]:
-        """The name of the pass that removed a call, as patterns see it, from all regions of the
+        """The name of the pass that removed a call of the matched module from all regions of the
         target; and whether `region` is then gone."""
         first = self.outcome.stage("PartitionGraph")
         for stage in self.outcome.trace.stages[(first or 0) + 1 :]:
@@ -302,23 +303,23 @@ class Inquiry:
         return self._homes[mod]
 
     def composite(self, node: Call) -> str | None:
-        """The name of the composite function into which a call, as patterns see it, was moved; for
+        """The name of the composite function into which a call of the matched module was moved; for
         nested composites, the first one that was created."""
         return next(iter(self.composites(node)), None)
 
     def composites(self, node: Call) -> Sequence[str]:
-        """The names of the composite functions around a call, as patterns see it, the innermost
-        first, which was created first."""
+        """The names of the composite functions around a call of the matched module. The innermost,
+        which was created first, is listed first."""
         return [str(f.attrs["Composite"]) for f in self._composites_around(node)]
 
     def is_in_constant_composite(self, node: Call) -> bool:
-        """Whether a call, as patterns see it, is in a composite with only constant operands. Such a
-        composite is called without arguments, and AnnotateTarget does not annotate the call."""
+        """Whether a call of the matched module is in a composite with only constant operands. Such
+        a composite is called without arguments, and AnnotateTarget does not annotate the call."""
         around = self._composites_around(node)
         return bool(around) and not around[-1].params
 
     def is_in_composite_of_function(self, node: Call) -> bool:
-        """Whether a call, as patterns see it, is in a composite that contains its whole
+        """Whether a call of the matched module is in a composite that contains its whole
         function."""
         around = self._composites_around(node)
         return bool(around) and isinstance(around[-1].body, Function)
@@ -355,17 +356,17 @@ class Inquiry:
 
     @cached_property
     def matched(self) -> IRModule:
-        """The module as patterns see it."""
+        """The module in which patterns are matched."""
         stages = self.outcome.trace.stages
         last = self.matching == len(stages)
         return self.outcome.trace.final if last else stages[self.matching].before
 
     def is_computed_constant(self, node: Expr) -> bool:
-        """Whether a node, as patterns see it, is a call with only constant operands."""
+        """Whether a node of the matched module is a call with only constant operands."""
         return isinstance(node, Call) and bool(node.args) and node in self._constants
 
     def was_computed_constant(self, call: Call) -> bool:
-        """Whether a call of the input has only constant operands there."""
+        """Whether a call has only constant operands in the input."""
         return call in self._given_constants
 
     @cached_property
@@ -378,7 +379,7 @@ class Inquiry:
         return computed_from_constants(post_order(*self.matched.functions.values()))
 
     def is_unused(self, node: Call) -> bool:
-        """Whether ToGraphNormalForm removes a call, as patterns see it, because no result depends
+        """Whether ToGraphNormalForm removes a call of the matched module because no result depends
         on it."""
         return node in self._unused
 
@@ -391,8 +392,8 @@ class Inquiry:
 
     @cached_property
     def _used(self) -> set[Expr]:
-        """The nodes on which results of functions depend, as patterns see them. The pass also
-        removes calls of functions that lets bind, by calling the functions directly."""
+        """The nodes of the matched module on which results of functions depend. ToGraphNormalForm
+        also removes calls of functions that lets bind, by calling the functions directly."""
         values: dict[Expr, Expr] = {}
         used: set[Expr] = set()
         todo: list[Expr] = list(self.matched.functions.values())
@@ -441,7 +442,8 @@ class Inquiry:
         return [operators_of(pattern) for _, pattern, _ in self.table]
 
     def groups(self, position: int, graph: IndexedGraph) -> Sequence[Group]:
-        """The matches of an entry as the only entry, in a graph."""
+        """The matches in a graph of the entry at a position of the table, without the other
+        entries."""
         key = position, graph
         if key not in self._groups:
             self._groups[key] = find_groups(self.table[position][1], graph)

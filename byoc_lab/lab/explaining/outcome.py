@@ -233,7 +233,7 @@ def _own_images(every: dict[Call, tuple[Call, ...]]) -> dict[Call, tuple[Call, .
     """The images that belong to the call itself.
 
     A batch norm that was folded into a convolution is also an origin of the new convolution, but
-    that is an image of the convolution only.
+    the new convolution counts as an image of the original convolution only.
     """
     same: dict[Call, tuple[Call, ...]] = {}
     taken: set[Call] = set()

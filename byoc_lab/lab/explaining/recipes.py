@@ -24,7 +24,7 @@ def simplifiers(found: Diagnosis) -> list[str]:
     """The passes that replace the call, or the expression that a pattern found instead of it or
     next to it."""
     nodes: list[Expr] = [found.subject]
-    if found.cause == "no-pattern":  # the call is not offloaded as long as this exists
+    if found.cause == "no-pattern":  # the call is not offloaded as long as this expression exists
         return passes_replacing({found.subject.op_name})
     nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]

@@ -223,7 +223,7 @@ def _with_one_table(passes: Iterable[Pass]) -> list[Pass]:
 
 def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:
     """The members of a pipeline. Nested sequences are replaced by their members if they are unnamed
-    or contain partitioning passes, provided that they run as a whole and require no other
+    or contain partitioning passes, provided that no member is skipped and they require no other
     passes."""
     for p in map(as_member, pipeline):
         runs = context.enables(p.info) and not p.required

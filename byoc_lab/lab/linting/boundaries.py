@@ -60,7 +60,8 @@ def core_of(region: Region, subject: Subject, doubtful: Iterable[Expr]) -> set[E
     """The members of a region without those that a missing end pulled into it.
 
     doubtful: members that no end closes. A doubtful member was pulled in if an argument is outside
-    or left another region, if its operator stays outside elsewhere, or if it uses such a member.
+    or left another region, if its operator stays outside elsewhere, or if it uses a member that was
+    pulled in.
     """
     inconsistent = {p.node for p in subject.problems_of("inconsistent")}
     outside = subject.operators_of.get("", set())

@@ -60,8 +60,8 @@ class Context:
     _patterns: dict[str, dict[str, DFPattern]] = field(default_factory=dict, init=False)
 
     def pattern_of(self, composite: str) -> DFPattern | None:
-        """The pattern of a composite: that of its name in the pipeline's table, else in the table
-        of the back end that its name begins with."""
+        """The pattern with the name of a composite: from the pipeline's table, else from the table
+        of the back end named at the start of the composite's name."""
         backend = self.backends.get(prefix_of(composite) or "")
         registered = {} if backend is None else self.patterns_of(backend)
         found = (pattern for name, pattern, *_ in self.table if name == composite)

@@ -32,7 +32,7 @@ def always_takes_part(first: DFPattern, second: DFPattern) -> bool:
     """
     if not isinstance(_plain(first), (CallPattern, AltPattern)):
         return False  # `first` moves no operator into a composite
-    # A part that any callee fits may also match the composite that `first` becomes.
+    # A part that accepts any callee may also match the call of the composite that `first` makes.
     parts = (p for p in _required(second) if root_operators(p) is not None)
     return any(covers(first, part) for part in parts)
 

@@ -29,7 +29,8 @@ def compilers_of(mod: IRModule) -> tuple[str, ...]:
 
 
 def symbol_of(func: Function) -> str:
-    """The symbol of an external function; also under the attribute name that TVM used in 2020."""
+    """The symbol of an external function, from TVM's attribute or from the attribute that TVM used
+    in 2020."""
     return str(func.attrs.get("global_symbol") or func.attrs.get("ExternalSymbol") or "")
 
 

@@ -137,7 +137,8 @@ def _faults(mod: IRModule, context: Context) -> list[Finding]:
 
 
 def _all_at_once(mod: IRModule, found: list[Finding], context: Context) -> Fix | None:
-    """The likeliest edits of all findings together: modules with many faults of one kind."""
+    """The fix that makes the likeliest edits of all findings at once; None if it leaves findings.
+    It repairs modules with many faults of one kind."""
     first = [f.proposals[0] for f in found if f.proposals]
     if len(first) < 2 or any(p.make is not None for p in first):
         return None

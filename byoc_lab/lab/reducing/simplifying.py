@@ -295,7 +295,7 @@ def _resize(
                 if isinstance(n, Call) and (new := _with_attributes(n, sizes)) is not None:
                     calls[n] = new
             if not calls:
-                return None  # as without attributes
+                return None  # equal to the module that `attrs=False` makes
             replaced |= calls
         return edited(mod, _free_types(mod, replaced), keep=keep)
 

@@ -87,8 +87,8 @@ class Course:
         return places
 
     def replaced(self, places: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-        """The input node that each created node replaced, for the nodes that did. places: the
-        result of `places`."""
+        """For each created node that replaced an input node: this input node. places: the result of
+        `places`."""
         found: dict[Expr, Expr] = {}
         for step in self.steps:
             for event in step.events if isinstance(step, Applied) else ():

@@ -153,7 +153,8 @@ class _Changes:
         self.replaced: dict[Round, Replaced] = {}
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
-        self.in_round: Counter[Round] = Counter()  # the number of rewrites
+        # round -> the number of its rewrites among the first `count`
+        self.in_round: Counter[Round] = Counter()
         self.later = {event.before for event in stage.events[count:]}
         self._numbering = stage.numbering
         self._functions: dict[str, Expr] = {
@@ -331,8 +332,8 @@ class _Root:
 
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:
-        """Maps copied nodes to the nodes from which they were made. Each parameter is a separate
-        node."""
+        """Maps the copies of nodes to the copied nodes, without parameters: each parameter is a
+        separate node."""
         return {
             copied: source
             for copies in self._round.copies
@@ -342,13 +343,13 @@ class _Root:
 
     @cached_property
     def _made_for(self) -> dict[Expr, Expr]:
-        """Maps the nodes that the round made to the nodes of the root."""
+        """Maps the nodes that the round made to the root's nodes in the same position."""
         return _inverse(self._round.made)
 
 
 def _inverse(made: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """Maps each new node to the first node that became it. The first is the node's own position;
-    nodes that a rewrite replaced by it follow later."""
+    """Maps each new node to the first of the nodes that it replaced. This is the node in its
+    position; nodes that a rewrite also replaced by it come later."""
     return {post: pre for pre, post in reversed([*made.items()])}
 
 

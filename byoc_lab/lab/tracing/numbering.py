@@ -67,7 +67,7 @@ class Numbering:
         root = None if found is None else self.root(found)
         places = [] if root is None else list(map(root.identity, sources))
         if root is None or not all(map(root.is_input, places)):
-            places = list(self._stage.origins(node))  # takes longer: of all nodes, step by step
+            places = list(self._stage.origins(node))  # slower: follows every node through all steps
         return next((self.before[n] for n in places if n in self.before), None)
 
     @cached_property

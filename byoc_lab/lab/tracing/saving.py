@@ -4,9 +4,9 @@ The file is a ZIP archive with three members:
 
     nodes.jsonl all expressions and types of all stages, each once, in the format of `rows.py`
     trace.json   {"format", "version", ...}: stages, modules, events. Expressions and types are
-                 numbers, their positions in nodes.jsonl. An event is the list of what `EVENT`
-                 names, a note that of rule, reason, node and function; their texts are numbers,
-                 positions in "texts"
+                 numbers, their positions in nodes.jsonl. An event is the list of the fields in
+                 `EVENT`, a note the list [rule, reason, node, function]; their texts are
+                 numbers, positions in "texts"
     arrays.bin   the numbers of the constants, one array after the other, little-endian
 """
 

@@ -128,9 +128,9 @@ class Stage(PassRecord, Shown):
 class Trace(Shown):
     """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
-    Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, `pipeline`,
-    the pipeline as it was given; None in a trace that was loaded or copied; and `versions`, the
-    versions of the software that made a recording, by name ("tvm", "python", ...).
+    Attributes: `title`; `stages`; `error`: the exception that ended the run, or None; `pipeline`:
+    the given pipeline, None in a trace that was loaded or copied; `versions`: the versions of the
+    software that made a recording, by name ("tvm", "python", ...).
     """
 
     def __init__(

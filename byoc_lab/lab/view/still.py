@@ -57,7 +57,7 @@ def _drawn(obj: Any, opens: int) -> IRModule | Expr | None:
 
 
 def _picture(drawn: IRModule | Expr | None, alternative: str) -> str:
-    # this includes a module that TVM made, known as text
+    # no picture for other objects, such as a module of TVM that is known only as text
     if not isinstance(drawn, (IRModule, Expr)):
         return ""
     view = GraphView(drawn, MAX_BOXES)

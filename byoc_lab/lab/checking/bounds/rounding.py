@@ -73,10 +73,10 @@ def _addition(step: Step) -> Any:
     """Also holds for kernels that scale both terms first, if one term is a number c: DNNL's
     hard-swish computes a * x + b, with a = 1 / 6 and b = 1 / 2, for (x + 3) / 6.
 
-    In units of x + c, the roundings of a and of a * x are |x| each, that of b is |c|, and that of
-    the sum |x + c|. If the terms cancel, the first three errors remain, so no multiple of |x + c|
-    bounds the error. A rule sees one operator and cannot know whether a product follows, so every x
-    + c gets |x| + |c|.
+    In units of x + c, the roundings of a and of a * x are |x| each, the rounding of b is |c|, and
+    the rounding of the sum is |x + c|. If the terms cancel, the first three errors remain, so no
+    multiple of |x + c| bounds the error. A rule sees one operator and cannot know whether a product
+    follows, so every x + c gets |x| + |c|.
     """
     terms = np.abs(step.value)
     if any(x.size == 1 < terms.size for x in step.args):

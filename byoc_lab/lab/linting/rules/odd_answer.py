@@ -50,8 +50,8 @@ class OddAnswer(LintRule):
     tested. A predicate that raises an exception ends the pipeline.
 
     ## What to do instead
-    Return True, False, or `Refused("why")`, from what the match or call is alone. To limit the
-    regions, remove some after partitioning.
+    Return True, False, or `Refused("why")`, depending only on the match or call itself. To limit
+    the regions, remove some after partitioning.
 
     ## References
     TVM 0.16, src/relay/ir/dataflow_matcher.cc, `PatternPartitioner`.

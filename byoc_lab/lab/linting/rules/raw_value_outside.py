@@ -23,8 +23,8 @@ class RawValueOutside(LintRule):
 
     ## Why is this bad?
     These nodes never belong to a region, so the value leaves it there. The region has an end
-    elsewhere and becomes a function. But for this use, PartitionGraph keeps the region's operators
-    in place, with the variables that it created for the begins: these are free variables.
+    elsewhere and becomes a function. For this use, however, PartitionGraph also keeps the region's
+    operators in place. They use the variables that it created for the begins, which are free there.
 
     ## What to do instead
     Use the region's `compiler_end` of that value, or insert one.

@@ -46,7 +46,8 @@ class RegionCycle(LintRule):
     the path between them passes through a region of another compiler. But it does not detect a path
     through a `let`, an `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph
     then recurses until the process crashes; byoc_lab's PartitionGraph raises an error. If the path
-    passes through a `let`, the call reads a variable before it is bound, which both refuse.
+    passes through a `let`, the call reads a variable before it is bound, and both versions of
+    PartitionGraph refuse the module.
 
     ## What to do instead
     Leave out MergeCompilerRegions, or one of the two regions; or annotate the nodes on the path as

@@ -34,8 +34,8 @@ class ShadowedPattern(LintRule):
     the same operator hides the longer one, without a message.
 
     ## What to do instead
-    Put the longer, more particular patterns first. If it could be tried, the finding shows the
-    effect on this module.
+    Put the longer, more specific patterns first. If the new order could be tried, the finding shows
+    its effect on this module.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_composite.cc.

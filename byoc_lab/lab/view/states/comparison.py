@@ -132,7 +132,7 @@ class _Sides:
         if not pair.differs:
             return " ".join([*said, "The two modules are the same."])
         found = pair.summary
-        if pair.moved:  # the list shows the changes of the graphs that go with it
+        if pair.moved:  # the page lists the moved operators below, with all other changes
             found = (
                 f"{moves_text(pair.moved)}; {counted(len(pair.diff().changes), 'change')} in all"
             )

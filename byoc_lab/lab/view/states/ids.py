@@ -153,8 +153,8 @@ class Ids:
         return found | self._shown(skip_annotations(event.before))
 
     def _renamed(self, name: str, mod: IRModule) -> set[str]:
-        """The ids of a global function; of its calls in a part of a module, where the function has
-        none."""
+        """The ids of a global function. In a part of a module, where the function has no ids: the
+        ids of its calls."""
         functions = [func for gv, func in mod.functions.items() if gv.name_hint == name]
         calls = [n for n in nodes_of(mod) if isinstance(n, Call) and _calls(n, name)]
         shown = (set().union(*map(self._shown, nodes)) for nodes in (functions, calls))

@@ -159,8 +159,8 @@ class Parts:
         return self._stages[index, what]
 
     def _picture(self, stage: Stage, complete: bool) -> StageSent:
-        """The graphs of a stage: of the result and, if `complete` or if it is drawn already or
-        there is no result, of the input."""
+        """A stage with the graph of its result. It also has the graph of its input if `complete`,
+        if this graph is drawn already, or if there is no result."""
         a = self._drawn(stage.after) if stage.after is not None else None
         complete = complete or a is None or self.builder.has_drawn(stage.before)
         b = self._drawn(stage.before) if complete else EMPTY
