@@ -58,6 +58,19 @@ def _vector_along(op: str, axis: int, x: TensorType) -> TensorType:
     return TensorType((x.shape[axis_of(op, axis, len(x.shape))],), x.dtype)
 
 
+def _in_float32(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The function computed in float32 for 16-bit floats and rounded once, as compiled code
+    computes it. Rounded step by step, elements whose terms cancel are wrong by several percent."""
+
+    def computed(attrs: AnyValue, data: np.ndarray, *vectors: np.ndarray) -> np.ndarray:
+        if data.dtype.itemsize > 2:
+            return reference(attrs, data, *vectors)
+        wide = (x.astype(np.float32) for x in (data, *vectors))
+        return reference(attrs, *wide).astype(data.dtype)
+
+    return computed
+
+
 def _scaled(attrs: AnyValue, normal: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
     if attrs.scale:
         normal = normal * broadcast_along(gamma, attrs.axis, normal.ndim)
@@ -87,18 +100,26 @@ def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | Non
 
 
 def batch_norm_reference(
+    attrs: AnyValue, data: np.ndarray, *vectors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inference: the moving statistics are used, and returned unchanged."""
+    _, _, mean, variance = vectors
+    return _batch_normalized(attrs, data, *vectors), mean, variance
+
+
+@_in_float32
+def _batch_normalized(
     attrs: AnyValue,
     data: np.ndarray,
     gamma: np.ndarray,
     beta: np.ndarray,
     mean: np.ndarray,
     variance: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inference: the moving statistics are used, and returned unchanged."""
+) -> np.ndarray:
     deviation = np.sqrt(variance + data.dtype.type(attrs.epsilon))
     centered = data - broadcast_along(mean, attrs.axis, data.ndim)
     normal = centered / broadcast_along(deviation, attrs.axis, data.ndim)
-    return _scaled(attrs, normal, gamma, beta), mean, variance
+    return _scaled(attrs, normal, gamma, beta)
 
 
 def _from_relax(op: Op, call: RelaxCall, *operands: Expr) -> Expr:
@@ -174,6 +195,7 @@ def groups_of(op: str, attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, tupl
 
 
 def _normalization_reference(op: str) -> Callable[..., np.ndarray]:
+    @_in_float32
     def reference(
         attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
     ) -> np.ndarray:
@@ -199,9 +221,9 @@ def _layer_norm_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *vectors: AnyVa
 
 
 def _built_layer_norm(R: AnyValue, attrs: AnyValue, x: AnyValue, *vectors: AnyValue) -> AnyValue:
-    """TVM has code for float16 and float32."""
+    """TVM has code for float32, and for float16 that rounds before gamma and beta."""
     translate = _layer_norm_relax
-    if dtype_of(x) in ("bfloat16", "float64"):
+    if dtype_of(x) != "float32":
         translate = _by_deviations("nn.layer_norm")
     return translate(R, attrs, x, *vectors)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.to_relax import to_relax
+from byoc_lab.transform import InferType
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
 NORMALISATIONS = [
@@ -67,3 +69,32 @@ def test_norm_is_the_relax_operator_unless_it_is_built(name) -> None:
     main = relay.transform.InferType()(IRModule.from_expr(norm))["main"]
     assert f"R.nn.{name}(" in str(to_relax(main))
     assert f"R.nn.{name}(" not in str(to_relax(main, built=True))
+
+
+NORMS = {
+    "batch_norm": lambda x, *vectors: nn.batch_norm(x, *vectors)[0],
+    "layer_norm": lambda x, g, b, *_: nn.layer_norm(x, g, b, axis=1),
+    "group_norm": lambda x, g, b, *_: nn.group_norm(x, g, b, num_groups=2),
+    "instance_norm": lambda x, g, b, *_: nn.instance_norm(x, g, b),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_norm_of_16_bit_floats_is_computed_in_float32_and_rounded_once(norm, dtype) -> None:
+    """Elements whose terms cancel differ by several percent if each step is rounded."""
+    numbers_of = np.random.default_rng(0).uniform
+    arrays = [numbers_of(0.1, 1, shape).astype(dtype) for shape in ((2, 4, 8, 8), *[(4,)] * 4)]
+
+    def module(kind: str) -> IRModule:
+        parameters = [relay.var(f"x{n}", shape=a.shape, dtype=kind) for n, a in enumerate(arrays)]
+        return InferType()(IRModule.from_expr(relay.Function(parameters, norm(*parameters))))
+
+    (exact,) = byoc_lab.evaluate(module("float32"), [a.astype("float32") for a in arrays]).outputs
+    rounded, narrow = exact.astype(dtype).astype("float64"), module(np.dtype(dtype).name)
+    (evaluated,) = byoc_lab.evaluate(narrow, arrays).outputs
+    np.testing.assert_array_equal(evaluated.astype("float64"), rounded)
+    found = np.asarray(byoc_lab.build(narrow)(*arrays)[0]).astype("float64")
+    np.testing.assert_allclose(
+        found, rounded, rtol=2 * float(ml_dtypes.finfo(dtype).eps), atol=1e-6
+    )
