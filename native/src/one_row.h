@@ -10,8 +10,10 @@
 namespace byoc_lab {
 
 // A kernel of this library for a `dense`, with its weight packed in panels of columns. Null for
-// other batches and types, few columns, weights that are not constants, and processors without AVX2.
-std::optional<Built> MakeOneRow(const OpCall& call, const Dims& dst);
+// other batches and types, few columns, weights that are not constants, post-ops other than sums,
+// products, tanh, sigmoid and linear, and processors without AVX2.
+std::optional<Built> MakeOneRow(const OpCall& call, const Dims& dst,
+                                const dnnl::primitive_attr& attr);
 
 }  // namespace byoc_lab
 

@@ -23,7 +23,6 @@ from byoc_lab.relay.op.tensor.relayout import pads_blocks
 
 DTYPES = ("float32", "bfloat16")
 MAX_RANK = 6
-MAX_OPERANDS = 64  # operands of a concatenate: kMaxOperands in native/src/check.h
 # The layouts of the native operations, by the number of spatial axes.
 DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
@@ -215,14 +214,6 @@ def check_clip(call: Call) -> str | None:
     low, high = call.attrs.a_min, call.attrs.a_max
     if not (low <= high and high >= -FLOAT32_MAX and low <= FLOAT32_MAX):
         return f"a_min must be at most a_max, both within float32, found {low} and {high}"
-    return None
-
-
-def check_concatenate(call: Call) -> str | None:
-    """Check the number of tensors that are joined."""
-    ty = call.args[0].checked_type
-    if isinstance(ty, TupleType) and len(ty.fields) > MAX_OPERANDS:
-        return f"at most {MAX_OPERANDS} tensors can be joined, found {len(ty.fields)}"
     return None
 
 

@@ -272,6 +272,9 @@ class _Builder:
             self.value_of[call] = self._sliced(call, given)
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
+        elif operator.kind == "concat":
+            tensors = [self._plain(a) for a in _operands(call)]
+            self.value_of[call] = _Value(self.out.joined(op.name, tensors, attrs["axis"]))
         else:
             operands = call.args[:2] if op.name in PRODUCTS else _operands(call)
             inputs = [self._plain(a) for a in operands]

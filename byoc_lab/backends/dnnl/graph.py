@@ -20,6 +20,7 @@ VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
 MOVES = (*VIEWS, "slice")  # may leave the data where they lie, which post-ops would overwrite
 BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")))
 MAX_POST_OPS = 32  # maximum per oneDNN primitive
+MAX_OPERANDS = 64  # maximum per concatenation: kMaxOperands in native/src/check.h
 
 
 class DnnlGraph(dict[str, Any]):
@@ -145,6 +146,16 @@ class DnnlGraphWriter:
         self.ops.append({**entry, "attrs": attrs or {}, "post_ops": []})
         self.defined_at[output] = len(self.ops)
         return output
+
+    def joined(self, name: str, tensors: Sequence[int], axis: int) -> int:
+        """A concatenation. More tensors than an operation takes are joined in groups first."""
+        parts = list(tensors)
+        while len(parts) > MAX_OPERANDS:
+            groups = [parts[n : n + MAX_OPERANDS] for n in range(0, len(parts), MAX_OPERANDS)]
+            parts = [self.joined(name, group, axis) for group in groups]
+        shape = list(self.shape(parts[0]))
+        shape[axis] = sum(self.shape(part)[axis] for part in parts)
+        return self.op("concat", name, parts, shape, {"axis": axis}, self.dtype(parts[0]))
 
     def maker(self, tensor: int) -> dict[str, Any]:
         """The operation that makes a tensor. Raises KeyError when none does."""

@@ -296,9 +296,7 @@ OPERATORS: dict[str, Operator] = {
     "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
     "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),
     "qnn.add": _quantized("qadd", quantized.why_no_sum),
-    "concatenate": Operator(
-        "concat", lambda attrs: {"axis": attrs.axis}, checks.check_concatenate, offered=False
-    ),
+    "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
     "image.resize2d": Operator(
         "resample2d",
         lambda attrs: {"size": list(attrs.size), "alg": attrs.method.removesuffix("_neighbor")},

@@ -30,10 +30,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
     if (built) built->inputs[1].stored = stored;
     return WithZeroPoint(call, built);
   }
-  if (auto row = MakeOneRow(call, dst)) {
-    if (attr.get_post_ops().len() != 0) return std::nullopt;
-    return row;
-  }
+  if (auto row = MakeOneRow(call, dst, attr)) return row;
   const bool biased = call.inputs.size() == 3;
   std::vector<int> args = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS};
   if (biased) args.push_back(DNNL_ARG_BIAS);

@@ -11,7 +11,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.checks import MAX_OPERANDS
+from byoc_lab.backends.dnnl.graph import MAX_OPERANDS
 from byoc_lab.errors import BuildError
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.passes import MergeComposite
@@ -360,14 +360,15 @@ def test_unsupported_operator_or_input_raises_build_error_that_names_it() -> Non
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("count", [64, 65])
-def test_concatenation_of_more_tensors_than_the_runtime_takes_is_refused(count: int) -> None:
-    joined = function(relay.concatenate([relay.tanh(data)] * count, axis=0))
-    if count <= MAX_OPERANDS:
-        dnnl.compile_region(joined, "r")
-        return
-    with pytest.raises(BuildError, match="at most 64 tensors can be joined, found 65"):
-        dnnl.compile_region(joined, "r")
+@pytest.mark.parametrize("count", [MAX_OPERANDS, MAX_OPERANDS + 1, MAX_OPERANDS**2 + 2])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_concatenation_of_any_number_of_tensors_is_one_region(count: int, axis: int) -> None:
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    data = relay.var("x", shape=x.shape)
+    seven = [nn.relu(data * relay.const(np.float32(n))) for n in range(7)]
+    joined = relay.concatenate([seven[n % 7] for n in range(count)], axis=axis)
+    (found,) = dnnl.compile_region(function(joined), "r")(x)
+    np.testing.assert_array_equal(found, np.concatenate([x * (n % 7) for n in range(count)], axis))
 
 
 @pytest.mark.native

@@ -10,8 +10,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import byoc_lab
+from byoc_lab.backends import dnnl
 from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.importers.onnx import from_onnx
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.executable import is_external
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -33,9 +37,10 @@ def layer(op: str, direction: str = "forward", **more: Any) -> tuple[Any, dict[s
     """A model of one layer, and values for its inputs."""
     random = np.random.RandomState(0)
     lengths, states = more.pop("lengths", None), more.pop("states", False)
+    steps = more.pop("steps", STEPS)
     bias, count, rows = more.pop("bias", True), 1 + (direction == "bidirectional"), GATES[op]
     shapes: list[tuple[str, tuple[int, ...]]] = [
-        ("x", (STEPS, BATCH, INPUTS)),
+        ("x", (steps, BATCH, INPUTS)),
         ("w", (count, rows * HIDDEN, INPUTS)),
         ("r", (count, rows * HIDDEN, HIDDEN)),
     ]
@@ -78,6 +83,19 @@ def check(model: Any, given: dict[str, np.ndarray]) -> None:
     found = byoc_lab.evaluate(mod, given).outputs
     for ours, theirs in zip(found, session.run(None, given), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_recurrent_layer_of_many_steps_is_one_region_of_dnnl(op: str) -> None:
+    """More steps than operands of one native concatenation."""
+    model, given = layer(op, steps=70)
+    mod, _ = from_onnx(model)
+    weights = {name: value for name, value in given.items() if name != "x"}
+    cut = dnnl.partition_for_dnnl(mod, weights)
+    assert len([f for f in cut.functions.values() if is_external(f)]) == 1
+    calls = [n for n in post_order(cut["main"].body) if isinstance(n, Call)]
+    on_host = {call.op_name for call in calls if isinstance(call.op, Op)}
+    assert on_host <= {"reshape", "transpose", "squeeze", "expand_dims", "stack"}
 
 
 def numbers(alpha: float, beta: float) -> dict[str, list[float]]:

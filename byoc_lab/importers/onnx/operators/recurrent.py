@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -68,6 +68,13 @@ class RecurrentCell:
     activations: list[Activation]
     limit: float | None
 
+    @cached_property
+    def of_gates(self) -> list[tuple[Expr, Expr | None]]:
+        """Weight and bias of each of GRU's gates, the same expressions in all steps."""
+        weights = _parts(self.recurrent, 3, 0)
+        biases = [None] * 3 if self.bias is None else _parts(self.bias, 3, 0)
+        return list(zip(weights, biases, strict=True))
+
     def clipped(self, x: Expr) -> Expr:
         return x if self.limit is None else relay.clip(x, -self.limit, self.limit)
 
@@ -95,11 +102,10 @@ def _rnn_step(cell: RecurrentCell, x: Expr, states: States) -> States:
 def _gru_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     (h,) = states
     of_x = _parts(x, 3, 1)
-    weights = _parts(cell.recurrent, 3, 0)
-    biases = _parts(cell.bias, 3, 0) if cell.bias is not None else [None] * 3
 
     def through(number: int, value: Expr) -> Expr:
-        made, bias = relay.nn.dense(value, weights[number]), biases[number]
+        weight, bias = cell.of_gates[number]
+        made = relay.nn.dense(value, weight)
         return made if bias is None else made + bias
 
     update = cell.apply(0, of_x[0] + through(0, h))
@@ -107,7 +113,8 @@ def _gru_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     late = cell.node.attr("linear_before_reset", 0)
     hidden = reset * through(2, h) if late else through(2, reset * h)
     new = cell.apply(1, of_x[2] + hidden)
-    return ((relay.const(1.0) - update) * new + update * h,)
+    rest = _scaled(update, -1.0, 1.0)  # back ends have more kernels for products than for 1 - x
+    return (rest * new + update * h,)
 
 
 def _lstm_step(cell: RecurrentCell, x: Expr, states: States) -> States:

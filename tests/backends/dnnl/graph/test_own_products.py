@@ -21,6 +21,35 @@ def test_dense_of_one_row_equals_reference(depth: int, width: int, biased: bool)
     net.check(net.op("dense", [*operands, *([net.const(width)] if biased else [])], [RELU]))
 
 
+@pytest.mark.parametrize("width", [32, 67])
+@pytest.mark.parametrize("row", [True, False])
+def test_post_ops_of_a_dense_of_one_row_equal_reference(width: int, row: bool) -> None:
+    """relu is not a function of this library's kernel, so oneDNN computes the second one."""
+    net = Net()
+    data, other = net.input(1, 20), net.input(*([1, width] if row else [1]))
+    post_ops = [
+        {"kind": "binary", "alg": "mul", "input": other},
+        {"kind": "eltwise", "alg": "linear", "alpha": 0.5, "beta": -0.25},
+        {"kind": "eltwise", "alg": "tanh"},
+        {"kind": "binary", "alg": "add", "input": other},
+        {"kind": "eltwise", "alg": "sigmoid"},
+    ]
+    made = [
+        net.op("dense", [data, net.const(width, 20), net.const(width)], [*post_ops, *more])
+        for more in ([], [RELU])
+    ]
+    region = net.check(*made)
+    assert [len(op["post_ops_fused"]) for op in region.stats()["ops"]] == [5, 6]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_sum_after_a_dense_of_one_row_equals_reference(scale: float) -> None:
+    net = Net()
+    data, weight = net.input(1, 40), net.const(40, 40)
+    first = net.op("dense", [data, weight], [{"kind": "eltwise", "alg": "tanh"}])
+    net.check(net.op("dense", [data, weight], [{"kind": "sum", "input": first, "scale": scale}]))
+
+
 def test_dense_of_one_row_after_another_with_the_same_weight_equals_reference() -> None:
     """Every second one reads the weight from its end."""
     net = Net()
