@@ -30,7 +30,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib.register import register_pattern_table, unregister_pattern_table
 from byoc_lab.relay.op.contrib.vendors import unregistered
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns
-from byoc_lab.relay.patterns.patterns import CallPattern
+from byoc_lab.relay.patterns.patterns import CallPattern, DFPattern
 from byoc_lab.run.backends import RESERVED, Codegen, register_backend, unregister_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
@@ -145,7 +145,8 @@ def register(
     """
     if why := why_no_name(name):
         raise PassError(why)
-    if not callable(patterns) and not isinstance(patterns, (list, tuple)):
+    makes = callable(patterns) and not isinstance(patterns, DFPattern)  # a pattern can be called
+    if not makes and not isinstance(patterns, (list, tuple)):
         raise PassError(
             f"the patterns of {name!r} must be a list of (name, pattern) or (name, pattern, "
             f"check), or a function that makes one, found {type(patterns).__name__}"

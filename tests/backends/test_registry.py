@@ -102,6 +102,8 @@ def test_dnnl_is_registered_by_the_same_function() -> None:
 def test_invalid_registrations_are_refused() -> None:
     with pytest.raises(PassError, match=r"begin with 'toy\.', found 'relu'"):
         backends.register(NAME, patterns=[("relu", relu_of_sum)])
+    with pytest.raises(PassError, match=r"must be a list .*, found CallPattern"):
+        backends.register(NAME, patterns=relu_of_sum)
     with pytest.raises(PassError, match="without dots"):
         backends.register("a.b")
     with pytest.raises(UnknownNameError, match="no_such"):
@@ -121,6 +123,7 @@ CONV = nn.relu(nn.conv2d(IMAGE, WEIGHT))
         (("npu.p", None), "'npu.p' needs a pattern, found NoneType"),
         ((3, is_op("nn.relu")(wildcard())), "must begin with the pattern's name, a str, found int"),
         ("npu.p", "entry 0 of the pattern table must be"),
+        (("npu.p", is_op("nn.relu")), "the operator nn.relu alone; write is_op('nn.relu')("),
         (("npu.p", is_op("nn.relu")(wildcard()), "yes"), "check of 'npu.p' must be a function"),
     ],
 )

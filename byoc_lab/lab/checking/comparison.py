@@ -59,6 +59,11 @@ class Comparison:
         return not self.wrong
 
     @property
+    def compared(self) -> bool:
+        """Whether an element was compared; true for a tensor without elements."""
+        return self.undecided < self.size or not self.size
+
+    @property
     def share(self) -> float:
         """The error divided by the tolerance, at the worst element."""
         if np.isnan(self.error):
@@ -68,6 +73,8 @@ class Comparison:
     @printable
     def __str__(self) -> str:
         """The verdict, and the largest error beside the largest value."""
+        if not self.compared:
+            return f"{self.name}: {self.verdict}"
         shown = f"{self.name}: {self.verdict}; largest error {self.largest_error:.2g} of values up "
         shown += f"to {self.scale:.3g}"
         if self.ok:
@@ -77,21 +84,21 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """The verdict in words: "ok", or the error and its position."""
-        parts = ["ok"]
+        parts = ["ok"] if self.compared else []
         if self.wrong:
             parts = [
                 f"WRONG at {list(self.place)}, where the error is {self.error:.2g} and the "
                 f"tolerance {self.tolerance:.2g}",
-                f"{self.wrong} of {counted(self.size, 'element')}",
+                f"{self.wrong:,} of {counted(self.size, 'element')}",
             ]
         for count, what in ((self.nans, "nan"), (self.infinities, "infinity")):
             if count:
-                parts.append(f"{what} in only one of the two: {count}")
+                parts.append(f"{what} in only one of the two: {count:,}")
         if self.undecided:
             why = f" ({'; '.join(self.causes)})" if self.causes else ""
             parts.append(f"{counted(self.undecided, 'element')} not compared{why}")
         if self.lost_nans:
-            parts.append(f"{self.lost_nans} of these are numbers although the reference is nan")
+            parts.append(f"{self.lost_nans:,} of these are numbers although the reference is nan")
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:

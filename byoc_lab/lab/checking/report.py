@@ -61,8 +61,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared, and every comparison passed."""
-        return bool(self.comparisons) and not self.wrong
+        """Whether an element was compared, and every comparison passed."""
+        return any(c.compared for c in self.comparisons) and not self.wrong
 
     @property
     def wrong(self) -> tuple[Comparison, ...]:
@@ -104,12 +104,14 @@ class Report:
 
     @printable
     def __str__(self) -> str:
-        if not self.comparisons:
-            head = "nothing was compared"
-        elif self.wrong:
+        if self.wrong:
             head = "NOT VALID"
+        elif not self.ok:
+            head = "nothing was compared"
+        elif any(c.compared for c in self.outputs):
+            head = "valid"
         else:
-            head = "valid" if self.outputs else "valid regions; the outputs were not compared"
+            head = "valid regions; the outputs were not compared"
         lines = [*map(str, self.comparisons), *self.notes()]
         return with_short_names("\n".join([head, *(f"  {line}" for line in lines)]))
 

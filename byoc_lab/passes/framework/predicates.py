@@ -14,9 +14,9 @@ import numpy as np
 
 from byoc_lab.errors import ByocLabError, PassError, PredicateError, enumerated
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, describe
 from byoc_lab.relay.ir.visit import post_order, rebuild
-from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns import DFPattern, ExprPattern
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 from byoc_lab.relay.typing.infer import infer_expr
 
@@ -40,7 +40,7 @@ class Refused:
 def refusal(who: str, expr: Expr, answer: object) -> str:
     """A refusal in words. who: the back end or check that returned `answer` for `expr`."""
     asked = _operator(expr)
-    if isinstance(answer, Refused):
+    if isinstance(answer, Refused) and answer.reason:
         return f"{who} refuses {asked}: {answer.reason}"
     return (
         f"{who} refuses {asked} without a reason{_changed_attributes(expr)}: it returned "
@@ -302,6 +302,12 @@ def checked_entry(position: int, entry: Any) -> Checked:
             f"entry {position} of the pattern table must be (name, pattern) or (name, pattern, "
             f"check): {name!r} needs a pattern, found {type(pattern).__name__} {pattern!r:.80}; "
             f"write one like {hint}, from byoc_lab.relay.patterns"
+        )
+    if isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op):
+        raise PassError(
+            f"entry {position} of the pattern table must have the pattern of a call: {name!r} has "
+            f"that of the operator {pattern.expr.name} alone; write "
+            f"is_op({pattern.expr.name!r})(wildcard(), ...) with a pattern for each operand"
         )
     if check is not None and not callable(check):
         raise PassError(

@@ -49,6 +49,20 @@ def test_a_report_without_comparisons_is_not_valid() -> None:
         report.check()
 
 
+def test_report_in_which_no_element_was_compared_is_not_valid() -> None:
+    zeros, free = np.zeros(2000), np.full(2000, np.inf)
+    output = compare("output", zeros, np.full(2000, np.nan), free, ["nan"])
+    report = Report((), (output,))
+    assert not report.ok and not report.wrong
+    assert str(report).startswith(
+        "nothing was compared\n  output: 2,000 elements not compared (nan); 2,000 of these are "
+    )
+    with pytest.raises(ValidationError):
+        report.check()
+    region = compare("@r", np.zeros(2), np.zeros(2), np.ones(2))
+    assert str(Report((region,), (output,))).startswith("valid regions; the outputs were not")
+
+
 def test_report_with_only_regions_says_that_outputs_were_not_compared() -> None:
     right = compare("@r", np.zeros(2), np.zeros(2), np.ones(2))
     report = Report((right,), ())

@@ -93,7 +93,7 @@ def test_special_values_agree_or_the_operator_is_named(sample: Sample) -> None:
     names = {n.op.name for n in post_order(mod["main"]) if isinstance(n, Call)}
     for inputs in fed(sample):
         report = byoc_lab.validate(mod, exe, inputs)
-        assert report.ok, f"{inputs[0].ravel()}: {report}"
+        assert report.comparisons and not report.wrong, f"{inputs[0].ravel()}: {report}"
         for cause in (c for found in report.regions for c in found.causes):
             assert cause in UNNAMED or any(name in cause for name in names), cause
 
