@@ -31,7 +31,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 T = TypeVar("T")
 SMALLEST_REGIONS = (2, 3, 5, 10)
-"""Operators that a region must have at least, in the runs with another minimum."""
+"""Minimum numbers of operators in a region, each tried in a separate run."""
 FOLDS_SCALES = max(p.opt_level for p in FoldScaleAxis().passes)
 """The level at which FoldScaleAxis runs its members."""
 

@@ -58,7 +58,7 @@ OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
     "unused",
 )  # fmt: skip
-"""Causes that remain the cause even if a further pass would help."""
+"""Causes that are reported even if an additional pass would offload the call."""
 NAMED = 5
 """Maximum number of parameters that a change names."""
 

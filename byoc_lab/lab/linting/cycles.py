@@ -12,7 +12,8 @@ from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Expr, Function, Let
 
 Vertex = Expr | Region
-"""A node, or a region, which represents its call and depends on all that the region computes."""
+"""A node or a region. A region represents the call of its function, and depends on all values that
+it computes."""
 Needs = Callable[[Vertex], Collection[Vertex]]
 _Bound = dict[Vertex, tuple[Expr, ...]]
 """For each `let` variable, the vertices on which its value depends."""

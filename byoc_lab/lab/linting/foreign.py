@@ -28,7 +28,7 @@ RULES = {
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
 OF_TABLES = ("BYR003", "BYR004", "BYR010", "BYR011")
-"""Rules that report once, for the module whose patterns were matched."""
+"""Rules whose findings are reported once, for the module in which patterns were matched."""
 OF_PARTITIONED = ("BYR001", "BYR007", "BYR008", "BYR009")
 """Rules about functions that passes create for a back end."""
 PAGE = "docs/relax.md"  # the page that describes these rules

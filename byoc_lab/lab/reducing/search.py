@@ -34,8 +34,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
 MAX_OTHER_TYPES = 100
-"""In a module with more operators, none is replaced by an operand of a different type, and no
-results are added."""
+"""Maximum number of operators of a module in which nodes are replaced by operands of different
+types, and results are added."""
 
 Way = Callable[[Sequence[Expr]], Replaced]
 

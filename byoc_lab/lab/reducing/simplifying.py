@@ -33,9 +33,9 @@ Change = tuple[str, Callable[[], IRModule | None]]
 """A change in words, and the function that makes it."""
 
 MAX_AXES = 64
-"""With more axes of parameters and constants, axes are not shrunk one by one."""
+"""Maximum number of axes of all parameters and constants up to which axes are shrunk one by one."""
 MAX_PAIRED_AXES = 24
-"""With more axes, they are not shrunk in pairs."""
+"""Maximum number of axes up to which they are shrunk in pairs."""
 
 
 def all_lets_inlined(mod: IRModule) -> Replaced:

@@ -34,7 +34,8 @@ FORMAT, VERSION = "byoc_lab.trace", 2
 TRACE, NODES, ARRAYS = "trace.json", "nodes.jsonl", "arrays.bin"
 EVENT = ("rule", "reason", "before", "after", "function", "round", "sources", "bound")
 COMPRESSION = 3
-"""zlib's level: files are a tenth larger than at its default level, in a third of the time."""
+"""The compression level of zlib: files are a tenth larger than at the default level, but written in
+a third of the time."""
 SMALL = 16
 """Arrays with at most this many elements are always saved."""
 Json = dict[str, Any]

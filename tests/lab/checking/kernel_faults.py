@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.expr import Function
 Op = dict[str, Any]
 Constants = dict[int, np.ndarray]  # by tensor number
 KernelFault = Callable[[Op, Constants], bool]
-"""Changes an operator or its constants; False where it does not apply."""
+"""Changes an operator or its constants; returns False if the fault does not apply."""
 
 LAYERS = ("conv2d", "dense")
 

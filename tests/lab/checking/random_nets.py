@@ -68,7 +68,7 @@ def _arg(x: Expr, draw: Any) -> Expr:
 
 
 def _masked(x: Expr, draw: Any) -> Expr:
-    """Softmax of scores with some -inf, and one row with nothing else."""
+    """Softmax of scores; some are -inf, and one row consists of -inf."""
     mask = draw.random((2, 4, 6, 6)) < 0.3
     mask[0, :, 0, 0] = True
     minus = relay.const(np.float32(-np.inf))

@@ -54,9 +54,9 @@ def check(found: Bisection, changed: Call) -> None:
     assert found.runs <= ceil(log2(found.stages)) + 3
     assert found.parting is not None and found.call is not None
     before = [step.call for step in found.parting.before]
-    if before:  # the operator, and at most the operator whose position it took
+    if before:  # the changed operator and, if it replaced another operator, that one
         assert any(same_call(call, changed) for call in before) and len(before) <= 2
-    else:  # an operator was inserted after it
+    else:  # an operator was inserted after the changed one
         (step,) = found.parting.after
         assert step.args[0].made_by is not None
     text = str(found)

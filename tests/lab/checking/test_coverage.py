@@ -34,7 +34,7 @@ RELU_FLOPS, CONV_FLOPS = 8 * 16 * 16, 2 * 8 * 16 * 16 * 8 * 9
 
 
 def chain() -> IRModule:
-    """conv, relu, erf, relu: DNNL has no erf."""
+    """A chain of conv, relu, erf and relu; DNNL has no erf."""
     x = relay.var("x", shape=(1, 8, 16, 16))
     weight = relay.const(np.ones((8, 8, 3, 3), np.float32))
     conv = nn.conv2d(x, weight, padding=(1, 1), channels=8, kernel_size=(3, 3))
@@ -71,7 +71,7 @@ def test_coverage_counts_operators_flops_and_bytes() -> None:
 
 
 @pytest.mark.native
-def test_offloaded_share_equals_that_of_the_cards() -> None:
+def test_coverage_and_cards_report_the_same_offloaded_share() -> None:
     found = one(chain(), "dnnl")
     program = build(found.result)
     assert program.cards().offloaded_share == found.totals.share

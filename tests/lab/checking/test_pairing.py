@@ -33,7 +33,7 @@ def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
 
 @pytest.mark.parametrize("tolerances", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_all_values_within_the_tolerance_are_candidates(seed: int, tolerances: bool) -> None:
+def test_every_value_within_the_tolerance_is_a_candidate(seed: int, tolerances: bool) -> None:
     """`tolerances`: the tolerances of the searched values count, not the given value's."""
     rng = np.random.default_rng(seed)
     there, given = drawn(rng, 250), drawn(rng, 25)

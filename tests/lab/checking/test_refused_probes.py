@@ -95,7 +95,7 @@ def fused(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 AT_RUN_TIME = ("region", "refuses_at_run_time", "in_c")
-"""The code generators whose code fails on programs that look inside."""
+"""Code generators whose code fails on programs that return intermediate values."""
 
 
 def registered(codegen: Codegen | None) -> None:

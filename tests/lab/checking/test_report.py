@@ -133,7 +133,7 @@ def test_clip_to_an_empty_interval_returns_the_maximum(bounds: tuple[float, floa
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 97, 1000])
-def test_quantiles_equal_those_of_numpy(size: int) -> None:
+def test_quantiles_equal_numpy_quantiles(size: int) -> None:
     draw = np.random.default_rng(size)
     error = draw.random(size) * 10.0 ** draw.integers(-30, 30, size)
     error[: size // 4] = np.inf

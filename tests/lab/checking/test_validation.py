@@ -180,7 +180,7 @@ def test_compare_of_different_shapes_raises_validation_error() -> None:
         compare("x", np.zeros(2), np.zeros(3), 0.1)
 
 
-def test_outlier_factor_equals_that_of_the_normal_distribution() -> None:
+def test_outlier_factor_bounds_the_largest_of_n_normal_numbers() -> None:
     # P(|z| > t) < 2 exp(-t^2 / 2), so for n values: below 1e-9 at this t.
     for n in (1, 1000, 10**6):
         assert 2 * n * np.exp(-(outlier_factor(n) ** 2) / 2) == pytest.approx(1e-9)
@@ -319,7 +319,7 @@ def test_operators_of_the_host_use_less_than_the_tolerance(name: str, kind: str)
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "log", "sqrt", "erf", "rsqrt"])
 def test_functions_in_other_dtypes_use_less_than_the_tolerance(name: str, dtype: str) -> None:
-    """Their bounds are as much smaller or larger as the rounding of the dtype is."""
+    """Their bounds scale with the rounding error of the dtype."""
     values = np.linspace(-9, 9, 4001).astype(dtype)
     if name in ("log", "sqrt", "rsqrt"):
         values = np.abs(values) + np.asarray(1e-3, dtype)

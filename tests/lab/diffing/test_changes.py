@@ -129,7 +129,7 @@ def test_summary_describes_each_kind_of_difference(name: str) -> None:
     assert _summary(before, after) == expected
 
 
-def test_composing_is_a_separate_kind_of_change() -> None:
+def test_move_into_a_composite_is_reported_as_composed() -> None:
     mod = _parse(_main("%0 = abs(%x);", "%1 = exp(%0);", "tanh(%1)"))
     pattern = relay.dataflow_pattern.is_op("exp")(relay.dataflow_pattern.is_op("abs")(
         relay.dataflow_pattern.wildcard()

@@ -45,7 +45,7 @@ def test_renumbering_is_not_a_difference() -> None:
     ]
 
 
-def test_equal_text_with_other_operands_is_a_difference() -> None:
+def test_lines_with_equal_text_but_different_operands_are_a_difference() -> None:
     """`subtract(%0, %1)` and `subtract(%1, %0)` differ in their operands, not only in numbers."""
     before = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%0, %1)")
     after = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%1, %0)")

@@ -38,7 +38,7 @@ def test_line_whose_operand_was_replaced_under_its_name_is_unchanged(
     }
 
 
-def test_line_with_equal_text_and_another_operand_is_changed() -> None:
+def test_line_with_equal_text_and_a_different_operand_is_changed() -> None:
     """%1 is another value that existed before: comparing texts would show no change."""
     template = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {

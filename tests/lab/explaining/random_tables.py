@@ -176,7 +176,7 @@ def unary(name: str, value: Expr) -> Expr:
 
 
 def _with_dead_weight(mod: IRModule, random: Random) -> IRModule:
-    """Some operand with a dropout, or an addition of constants, in its place."""
+    """The module with a dropout on the result of one random call, and 1 added to each constant."""
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
     chosen = random.choice(calls)
 

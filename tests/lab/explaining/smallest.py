@@ -15,10 +15,10 @@ from byoc_lab.relay import IRModule
 from tests.lab.explaining.random_tables import Drawn
 
 BUDGET = 200
-"""Cases that are asked about for one failure."""
+"""Maximum number of cases that are examined for one failure."""
 FALSE = (AssertionError, pytest.fail.Exception)
 DRAWS = settings(phases=[phase for phase in Phase if phase is not Phase.shrink])
-"""For seeds: a smaller one draws no smaller case."""
+"""For seeds, because a smaller seed does not draw a smaller case."""
 R = TypeVar("R")
 
 

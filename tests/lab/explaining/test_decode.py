@@ -187,7 +187,7 @@ def test_unknown_back_end_is_decoded() -> None:
     assert "dnll" in decode(caught.value).cause
 
 
-def test_edge_equals_that_of_lint() -> None:
+def test_decoded_edge_equals_the_edge_that_lint_reports() -> None:
     mod = IRModule.from_expr(relay.Function([X, Y], BROKEN["own-mixed-arguments"]))
     found = decode("Arg regions are inconsistent: add(%0, %y)", mod)
     call, argument = found.edge or (None, None)
@@ -195,7 +195,7 @@ def test_edge_equals_that_of_lint() -> None:
     assert found.rule == byoc_lab.lint(mod)[0].code
 
 
-def test_edge_of_a_consequence_is_that_of_its_cause() -> None:
+def test_consequence_is_decoded_to_the_edge_of_its_cause() -> None:
     """The linter lists two ends for two compilers as a double end, which causes BYL006."""
     x = relay.var("x", shape=(4,))
     mod = IRModule.from_expr(end(end(nn.relu(begin(x, "A")), "A"), "B"))

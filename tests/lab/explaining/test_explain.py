@@ -87,7 +87,7 @@ def test_verified_change_offloads_the_call(miss: Planted) -> None:
         if isinstance(n, Call)
     ]
     assert change.call.op_name == miss.operator
-    if miss.operator not in inside:  # a pass replaced the call
+    if miss.operator not in inside:  # a pass replaced or removed the call
         assert miss.cause in ("needs-pass", "unbound-constant", "skipped-pass", "unused")
         assert inside or not change.region
 
@@ -106,7 +106,7 @@ def test_change_described_as_equivalent_keeps_the_numbers(miss: Planted) -> None
         p.name_hint: generator.uniform(0.1, 1, p.checked_type.concrete_shape).astype(
             p.checked_type.dtype
         )
-        for p in after["main"].params  # whose lengths are known
+        for p in after["main"].params  # all dimension sizes are known here
     }
     results = [np_values(reference.evaluate(m, inputs).value) for m in (before, after)]
     for a, b in zip(*results, strict=True):
@@ -154,7 +154,7 @@ def test_decomposed_call_is_explained_by_its_original_call() -> None:
     assert "sum (from nn.l2_normalize, %0)" in found.reason
 
 
-def test_decomposed_call_that_a_pattern_needs_suggests_to_leave_the_pass_out() -> None:
+def test_change_leaves_out_the_pass_that_decomposes_a_call_that_a_pattern_needs() -> None:
     """The table exists only in the pipeline; the target is not registered."""
     data, scale = x(1, 4, 8, 8), weight(4)
     norm = nn.batch_norm(nn.conv2d(data, weight(4, 4, 1, 1)), scale, scale, scale, scale)[0]
@@ -184,7 +184,7 @@ def test_decomposed_call_that_a_pattern_needs_suggests_to_leave_the_pass_out() -
         ([3], False, "None"),
     ],
 )
-def test_mean_over_the_pixels_suggests_a_pooling(
+def test_mean_over_both_image_axes_suggests_a_global_pooling(
     axes: list[int], excluded: bool, change: str, keeps: bool
 ) -> None:
     mean = relay.mean(x(2, 4, 5, 3), axis=axes, keepdims=keeps, exclude=excluded)

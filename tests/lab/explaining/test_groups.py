@@ -51,7 +51,7 @@ def test_operators_with_different_reasons_are_separate_groups() -> None:
     assert len(found.groups) == 2
 
 
-def test_group_on_the_host_and_in_a_region_says_so() -> None:
+def test_text_of_a_group_computed_on_the_host_and_in_a_region_says_so() -> None:
     gate = is_op("multiply")(CONV_ADD, wildcard())
     backends.register(NPU, patterns=[entry("gate", gate)])
     text = str(explain(IRModule.from_expr(gated()), NPU))

@@ -72,13 +72,13 @@ def test_call_that_a_region_would_compute_again_without_lets_is_only_on_the_host
     assert "and the host computes it again" in conv.reason
 
 
-def test_bound_result_lacks_its_user_also_without_lets() -> None:
+def test_missing_user_of_a_let_bound_result_is_the_cause_also_without_lets() -> None:
     (one,) = explained("%c")
     assert one.cause == "sub-pattern" and one.change is None
     assert one.reason.endswith("found no user: it is the result of @main")
 
 
-def test_change_with_two_steps_counts_calls_of_the_given_module() -> None:
+def test_change_of_two_steps_counts_offloaded_calls_of_the_given_module() -> None:
     def has_constants(match: relay.Expr) -> bool:
         return isinstance(match.args[0].args[1], relay.Constant)
 

@@ -65,7 +65,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
     "last",
     [pytest.param(n, marks=[pytest.mark.slow] * (n in ("float64", "flatten"))) for n in LAST],
 )
-def test_explanations_equal_those_of_the_whole_module(
+def test_explanations_are_equal_if_changes_are_tried_on_a_part_or_the_whole(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mod = chain(13, LAST[last])

@@ -72,7 +72,8 @@ def check(mod: IRModule, explanations: Explanations) -> None:
     regions = {gv.name_hint for gv, f in cut.functions.items() if f.attrs.get("Compiler")}
     named = {e.region for e in explanations.offloaded}
     assert named <= regions
-    assert named == regions or "nn.batch_norm" in host  # whose parts are in separate regions
+    # parts of a batch norm are in separate regions
+    assert named == regions or "nn.batch_norm" in host
 
 
 LONG = {"inception", "densenet", "resnet without values"}

@@ -40,7 +40,7 @@ def conv_dropout_relu(data: relay.Expr | None = None) -> relay.Expr:
 
 
 def between_tanhs(count: int) -> relay.Expr:
-    """In a module of so many nodes that changes are tried in a part of it first."""
+    """A module large enough that changes are first tried on a part of it."""
     value: relay.Expr = x()
     for _ in range(count):
         value = relay.tanh(value)
@@ -101,8 +101,8 @@ def test_two_changes_that_help_only_together_are_proposed(case: str) -> None:
     assert then == sum(change.offloads(c) for c in change.calls) > before
 
 
-def test_a_second_change_that_is_enough_alone_is_proposed_alone() -> None:
-    """The diagnosis after the first change leads to it: no diagnosis before does."""
+def test_second_change_that_suffices_without_the_first_is_proposed_alone() -> None:
+    """Only the diagnosis after the first change leads to the second change."""
     case = otherwise_partitioned(362)
     backends.register(TARGET, supports=case.supports)
     first, *_ = (e for e in explain(case.mod, TARGET, pipeline=case.passes()) if e.cause == "order")
@@ -111,7 +111,7 @@ def test_a_second_change_that_is_enough_alone_is_proposed_alone() -> None:
     backends.register(TARGET)
 
 
-def test_no_pair_is_looked_for_where_no_pattern_has_the_operator() -> None:
+def test_no_pair_of_changes_is_searched_if_no_pattern_has_the_operator() -> None:
     found = explain(
         IRModule.from_expr(relay.erf(conv(x()) + weight(4, 1, 1))),
         NPU,
@@ -129,8 +129,8 @@ def test_pass_in_a_sequence_runs_only_at_its_own_level() -> None:
     assert one.change is not None and one.change.what == f"{FOLD}, {LEVEL_3}"
 
 
-def test_a_pass_and_another_operator_in_the_pattern_are_proposed_together() -> None:
-    """After the pass the pattern fits in no more parts than before: only what it lacks differs."""
+def test_pass_and_pattern_change_that_help_only_together_are_proposed() -> None:
+    """The pass does not increase the number of matching parts; it only changes the mismatch."""
     biased = is_op("nn.relu")(is_op("nn.bias_add")(CONV, is_constant()))
     change = the_relu(nn.relu(batch_norm(conv())), [entry("all", biased)]).change
     assert change is not None

@@ -343,7 +343,7 @@ def doubled_beside_an_optional_part(value: DFPattern) -> DFPattern:
         ),
     ],
 )
-def test_condition_of_one_shared_value_is_a_part_that_does_not_match(
+def test_violated_condition_on_a_shared_value_counts_as_one_unmatched_part(
     pattern: Callable[[DFPattern], DFPattern],
     of: Callable[[Any, Any], relay.Expr],
     parts: str,
@@ -394,10 +394,11 @@ def test_pattern_that_accepts_any_expression_matches_the_function(
 
 
 @pytest.mark.parametrize("between", ["add", "tanh", "reversed subtract"])
-def test_operator_between_two_of_the_pattern_is_accepted_there_for_all_of_them(
+def test_operator_between_two_pattern_operators_is_accepted_by_the_proposed_pattern(
     between: str,
 ) -> None:
-    """The pattern without its second operator would match, too, and leave that to the host."""
+    """Without its second operator the pattern would match, too, but leave that operator to the
+    host."""
     value = conv()
     middle = {
         "add": bias(value), "tanh": relay.tanh(value),

@@ -103,7 +103,7 @@ def test_any_message_about_a_region_is_decoded_without_the_class_name(form: str,
     assert found.cause == said and found.what_to_do
 
 
-def test_few_messages_need_the_name_of_their_class() -> None:
+def test_only_few_messages_are_recognized_by_their_class_name_alone() -> None:
     """These are composed elsewhere, or consist of values alone."""
     short = [place for place in PLACES if not place.is_recognizable]
     assert len(short) < len(PLACES) / 6, [_ids(p) for p in short]

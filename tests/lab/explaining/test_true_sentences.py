@@ -51,10 +51,10 @@ MALFORMED = (PartitionError, WellFormedError)
 SEEDS = st.integers(0, 2**32)
 PARTS = 8
 CASES, CASES_OF_PIPELINES = 420, 150
-"""Tables with modules that each part draws."""
+"""Number of tables with modules that each part draws."""
 SENTENCES = 10_000
 CHANGED = 5
-"""Of so many seeds one has the changes of its coverage tried, which are a dozen runs."""
+"""For one of this many seeds, the changes of the coverage are tried, which takes a dozen runs."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -228,8 +228,8 @@ def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:
 def examined_pipeline(seed: int) -> list[str]:
     """The causes stated for a case with an unusual pipeline.
 
-    Causes in the pipeline are verified, and all changes; the other causes concern the module as
-    patterns see it.
+    Causes in the pipeline are verified, and all changes; the other causes depend on the matched
+    module.
     """
     return examine(otherwise_partitioned(seed), examined_otherwise)
 

@@ -51,7 +51,7 @@ def test_table_that_a_user_s_function_applies_is_used(level: int, alone: bool) -
         found = the(explain(mod, NPU, pipeline=pipeline), "nn.conv2d")
     assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
     outside = the(explain(mod, NPU, pipeline=function), "nn.conv2d")
-    assert outside.cause == "sub-pattern"  # whatever the surrounding context is
+    assert outside.cause == "sub-pattern"  # in any surrounding context
 
 
 def with_parameters() -> IRModule:
@@ -207,7 +207,8 @@ def test_pass_suggested_for_a_function_runs_in_its_context(level: int) -> None:
     with transform.PassContext(opt_level=level):
         found = the(explain(in_nhwc(), NPU, pipeline=matched), "nn.conv2d")
     assert str(found.change).startswith("run ConvertLayout(")
-    assert str(found.change).endswith("before MergeComposite")  # at its level 3, whatever `level`
+    # at the function's level 3, for any `level`
+    assert str(found.change).endswith("before MergeComposite")
 
 
 @pytest.mark.usefixtures("in_nchw")

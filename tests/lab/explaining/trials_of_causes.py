@@ -33,7 +33,7 @@ Table = Sequence[tuple[Any, ...]]
 
 
 def tried_of_another_group(case: Drawn, group: Any) -> None:
-    """The change of another group offloads the calls of this group of which that is said."""
+    """The change of another group offloads each call of this group that it is said to offload."""
     change = group.change
     if change is None or group.own_change is not None:
         return

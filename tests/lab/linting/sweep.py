@@ -34,9 +34,10 @@ from tests.parity.client import Oracle, skip_reason
 ALONE = ["InferType", "PartitionGraph"]
 MERGED = ["InferType", "MergeCompilerRegions", "PartitionGraph"]
 ORACLE_SECONDS = 10.0
-"""A mutant on which TVM takes longer does not end: a fault."""
+"""Seconds after which TVM is stopped; it then counts as not terminating on the mutant, a fault."""
 MAX_TEXT = 200_000
-"""Characters of a module that TVM is asked about: large constants take seconds to read."""
+"""Maximum number of characters of a module that is given to TVM, which takes seconds to read large
+constants."""
 Job = str | int
 """The name of a module of the corpus, or the seed of a random one."""
 

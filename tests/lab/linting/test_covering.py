@@ -89,7 +89,7 @@ def test_covering_compares_attributes_and_alternatives() -> None:
     assert not always_takes_part(wildcard(), conv), "a wildcard moves no operator"
 
 
-def test_alternative_that_may_need_more_nodes_does_not_always_take_part() -> None:
+def test_pattern_whose_first_alternative_needs_more_nodes_is_not_proved_to_match() -> None:
     """The first alternative also contains the sigmoid, which another node uses."""
     longer = is_op("tanh")(is_op("sigmoid")(wildcard()))
     tanh = is_op("tanh")(wildcard())

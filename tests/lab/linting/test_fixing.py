@@ -188,7 +188,7 @@ def test_network_annotated_too_early_has_one_finding_with_its_fix() -> None:
     assert before.code == "BYL023"
 
 
-def test_fix_of_something_else_than_a_module_raises_argument_error() -> None:
+def test_fix_of_an_object_other_than_a_module_raises_argument_error() -> None:
     with pytest.raises(ArgumentError, match="fix expects an IRModule, found str"):
         fix("def @main() {}")  # type: ignore[arg-type]
 

@@ -27,7 +27,7 @@ MALFORMED = {
     "annotatable_tuple_result": {"BYL011"},
     "networks_squeezenet_constants": {"BYL011"},  # annotated by cuDNN's table
 }
-"""By how the name of a golden file begins: the codes of what is malformed in it."""
+"""For each beginning of the names of golden files: the codes of the findings in them."""
 TOLD: list[dict[str, str]] = [
     {"backend": "dnnl"}, {"pipeline": "dnnl", "backend": "dnnl"}, {"pipeline": "ccompiler"},
 ]  # fmt: skip
@@ -43,7 +43,7 @@ def _modules(path: Path) -> list[IRModule]:
             try:
                 found.append(relay.parse(text or ""))
             except ByocLabError:
-                continue  # what TVM 0.16 cannot read either, or an error in place of a module
+                continue  # a text that TVM 0.16 cannot read either, or an error message
     return found
 
 

@@ -18,7 +18,7 @@ from tests.sweeps import ONE_IN, some
 
 SEEDS = range(4 * len(WAYS))
 PARTS = 8
-"""A quick test takes one of so many parts of the corpus."""
+"""About one in this many modules of the corpus is examined by a quick test."""
 RESTORED = 0.95
 
 

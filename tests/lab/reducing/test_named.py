@@ -83,7 +83,7 @@ def test_error_predicate_of_one_pass_reduces_an_annotated_module() -> None:
         relay.transform.PartitionGraph()(found.passing)
 
 
-def test_a_crash_of_build_is_named_by_class_or_text(mine: str) -> None:
+def test_crash_predicate_takes_an_error_class_or_a_text(mine: str) -> None:
     def codegen(function: Function, symbol: str) -> PythonRegion:
         if "tanh" in str(function):
             raise ZeroDivisionError("no tanh here")

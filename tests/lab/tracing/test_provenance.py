@@ -283,7 +283,7 @@ def _call(mod: IRModule, name: str) -> Call:
     return found
 
 
-def test_body_of_a_composite_comes_from_the_match() -> None:
+def test_nodes_in_a_composite_originate_from_the_matched_nodes() -> None:
     stage = _stage(NETWORK, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()))
     assert stage.after is not None
     conv, relu = (_call(stage.before, n) for n in ("nn.conv2d", "nn.relu"))

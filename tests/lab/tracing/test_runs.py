@@ -90,7 +90,7 @@ def chained(found: Trace) -> bool:
 
 @pytest.mark.parametrize(("function", "stages"), FUNCTIONS)
 @pytest.mark.parametrize("around", [[], ["InferType"]])
-def test_function_has_a_stage_for_each_pass_and_each_change_of_its_own(
+def test_user_function_has_a_stage_for_each_pass_and_each_direct_change(
     function: Any, stages: list[str], around: list[str]
 ) -> None:
     mod = module()

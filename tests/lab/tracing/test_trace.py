@@ -80,7 +80,7 @@ def test_sequences_are_expanded_with_their_levels() -> None:
     assert [bool(s.skipped) for s in trace] == [True, True, False]
     assert trace[0].skipped == "it needs opt_level 3, the context has 2"
     assert trace["FoldScaleAxis"] is trace[0]
-    assert byoc_lab.trace(mod, FoldScaleAxis())[0].skipped  # as FoldScaleAxis()(mod) does
+    assert byoc_lab.trace(mod, FoldScaleAxis())[0].skipped  # skipped, as in FoldScaleAxis()(mod)
     assert byoc_lab.trace(mod, FoldScaleAxis(), opt_level=3)[0].changed
 
 
@@ -296,7 +296,7 @@ def test_passes_required_by_a_sequence_s_members_run_and_are_stages() -> None:
     assert structural_equal(trace.result, SimplifyInference()(_module()))
 
 
-def test_nested_sequence_is_skipped_by_its_own_level_or_name() -> None:
+def test_nested_sequence_that_is_above_the_level_or_disabled_is_skipped() -> None:
     inner = Sequential([FoldConstant()], opt_level=4, name="inner")
     (stage,) = byoc_lab.trace(_module(), [inner])
     assert (stage.name, stage.skipped) == (

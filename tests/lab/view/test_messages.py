@@ -115,7 +115,7 @@ def test_overlays_have_their_declared_type() -> None:
     assert list(problems(stepper.overlays, messages.Overlays)) == []
 
 
-def test_message_of_another_form_is_reported() -> None:
+def test_message_that_violates_its_declared_type_is_reported() -> None:
     good: dict[str, Any] = {"sign": "+", "word": "changed", "kind": "changed"}
     assert list(problems(good, messages.Outcome)) == []
     for bad in ({**good, "more": 1}, {"sign": "+", "word": "changed"}, {**good, "sign": 1}):

@@ -22,7 +22,8 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import is_op, wildcard
 
 ORDER = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
-"""The passes that partition a module, in the order in which each finds what it needs."""
+"""The passes that partition a module, in an order in which each pass finds the results that it
+needs."""
 
 _TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  tanh(nn.relu(%x))\n}"
 
@@ -55,11 +56,10 @@ class PassOrder(LintRule):
     fewer regions.
 
     ## Why is this bad?
-    AnnotateTarget annotates the composites that it finds. Of a composite that MergeComposite makes
-    afterwards, it has annotated at most single operators, and such annotations also prevent
-    matches. MergeCompilerRegions only merges regions that are annotated before it. PartitionGraph
-    only moves annotated operators into regions. Each pass runs without an
-    error in any order, so no message reports the loss.
+    AnnotateTarget annotates the composites that it finds. If MergeComposite runs after it, only
+    single operators are annotated, and these annotations also prevent matches. MergeCompilerRegions
+    only merges regions that are annotated before it. PartitionGraph only moves annotated operators
+    into regions. Each pass runs without an error in any order, so no message reports the loss.
 
     ## What to do instead
     Run MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph in this order.

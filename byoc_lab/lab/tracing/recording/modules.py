@@ -14,7 +14,7 @@ from byoc_lab.relay.text.json.reader import read_table
 from byoc_lab.relay.text.parser import parse
 
 State = int
-"""The number of a recorded module; a pass begins and ends with one."""
+"""The number of a recorded module: the module before or after a pass."""
 
 
 class Modules:

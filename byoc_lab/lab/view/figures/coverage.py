@@ -20,7 +20,7 @@ HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
 """Maximum number of regions; the largest are drawn."""
 ROWS = 8
-"""Minimum number of rows with space, so that the bar of a single region is not too thick."""
+"""Minimum number of rows for which the figure has space, so that a single bar is not too thick."""
 
 
 def figure(found: Sequence[Coverage], theme: Theme) -> Figure:

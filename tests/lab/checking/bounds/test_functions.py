@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[4]
 
 
 def measured(level: str) -> dict[str, dict[str, float]]:
-    """The shares that `measured_errors.py` finds for one instruction set; tests of unsupported
-    ones use other results."""
+    """The shares that `measured_errors.py` finds in a process that is limited to one instruction
+    set; "its own" is the largest set of the processor."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     environment.pop("ONEDNN_MAX_CPU_ISA", None)
     if level in LEVELS[:-1]:

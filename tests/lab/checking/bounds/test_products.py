@@ -47,7 +47,8 @@ def share(function: Function, inputs: list[np.ndarray], got: Any) -> float:
 def test_convolution_with_bias_and_residual_is_within_its_bound(
     channels: int, kernel: int, bias: float, residual: float, seed: int
 ) -> None:
-    """channels: of each of 8 output channels: 1 for a depthwise convolution."""
+    """channels: the number of input channels of each of the 8 output channels; 1 for a depthwise
+    convolution."""
     x, r = relay.var("x", shape=(1, 8, 9, 9)), relay.var("r", shape=(1, 8, 9, 9))
     w = relay.const(random(8, channels, kernel, kernel, seed=seed) / np.float32(kernel))
     conv = nn.conv2d(x, w, padding=kernel // 2, groups=8 // channels)
@@ -103,7 +104,7 @@ def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
 
 @pytest.mark.native
 def test_squeeze_and_excitation_blocks_are_within_the_tolerance() -> None:
-    """A depthwise convolution, after a multiplication, whose bias is larger than its products."""
+    """A depthwise convolution whose bias is larger than its products, after a multiplication."""
     x, s = relay.var("x", shape=(1, 48, 8, 8)), relay.var("s", shape=(1, 48, 1, 1))
     scaled = x * (relay.clip(s + relay.const(np.float32(3)), 0, 6) / relay.const(np.float32(6)))
     w = relay.const(random(48, 1, 5, 5, seed=3) * np.float32(0.05))

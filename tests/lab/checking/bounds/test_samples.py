@@ -14,7 +14,7 @@ VALUE = np.zeros(4)
 SAMPLES = tuple(np.full(4, deviation) for deviation in (-8.0, 8.0, -8.0, 8.0))
 
 
-def test_error_smaller_than_that_of_the_samples_is_enlarged() -> None:
+def test_derived_error_smaller_than_the_sample_errors_is_enlarged() -> None:
     assert calibrated(VALUE, Error(np.full(4, 2.0)), SAMPLES).sigma == pytest.approx(8.0)
     assert calibrated(VALUE, Error(np.full(4, 16.0)), SAMPLES).sigma == pytest.approx(16.0)
 
@@ -25,7 +25,7 @@ def test_missing_error_is_taken_from_the_samples() -> None:
 
 @pytest.mark.parametrize("odd", [np.inf, 1e200, 1e-200])
 def test_element_with_nan_variance_does_not_change_the_others(odd: float) -> None:
-    """Its variance overflows or underflows float64."""
+    """The element's variance overflows or underflows float64."""
     samples = tuple(sample * [0, 1, 1, 1] for sample in SAMPLES)
     error = Error(np.array([odd, 2, 2, 2]))
     assert calibrated(VALUE, error, samples).sigma[1:] == pytest.approx(8.0)

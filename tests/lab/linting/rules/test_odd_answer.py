@@ -126,7 +126,7 @@ def test_check_whose_answer_changes_with_the_count_of_matches_is_reported(
     assert f"answered {answer} about nn.relu, and {not answer} when" in finding.message
 
 
-def test_a_predicate_that_counts_its_calls_is_told_as_such() -> None:
+def test_predicate_that_counts_its_calls_is_the_cause_without_a_change() -> None:
     backends.register(NPU, supports={"nn.relu": first(2, True)})
     found = explain(relus(3), NPU)
     assert [e.cause for e in found.host] == ["predicate"]
@@ -134,7 +134,7 @@ def test_a_predicate_that_counts_its_calls_is_told_as_such() -> None:
     assert found.host[0].change is None
 
 
-def test_a_check_that_raises_the_second_time_is_told_with_its_error() -> None:
+def test_check_that_raises_on_the_second_call_gives_a_warning_with_the_error() -> None:
     answers = iter([True])
     table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: next(answers))]
     backends.register(NPU, patterns=table)

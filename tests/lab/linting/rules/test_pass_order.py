@@ -50,7 +50,9 @@ def network() -> IRModule:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
-def test_order_is_reported_exactly_if_less_is_offloaded(order: tuple[int, ...]) -> None:
+def test_pass_order_is_reported_exactly_if_the_usual_order_offloads_more(
+    order: tuple[int, ...],
+) -> None:
     backends.register(NPU, patterns=TABLE)
     steps = [MergeComposite(TABLE), AnnotateTarget(NPU), PartitionGraph()]
     pipeline = [steps[n] for n in order]

@@ -25,7 +25,7 @@ class TestTupleBoundary(RuleChecks):
         partitioned = PartitionGraph()(fix.apply())
         for gv, func in partitioned.functions.items():
             if gv.name_hint != "main":
-                region_graph(func, gv.name_hint)  # which refuses parameters that are tuples
+                region_graph(func, gv.name_hint)  # the build refuses parameters that are tuples
 
     @pytest.mark.parametrize(
         ("value", "found"),

@@ -150,7 +150,7 @@ class TestUnfoldedConstants(RuleChecks):
         finally:
             unregister("npu")
 
-    def test_call_on_calls_of_constants_is_said_to_compute_with_constants_alone(self) -> None:
+    def test_call_whose_operands_are_constant_calls_is_reported_as_constant(self) -> None:
         text = (
             'def @main(%x: Tensor[(2, 3), float32], Compiler="A", Primitive=1, global_symbol="f") '
             "{\n  %0 = sqrt(2f);\n  %1 = tanh(%0);\n  add(%x, %1)\n}"

@@ -110,7 +110,7 @@ def test_known_back_ends_have_fixed_colours(compiler: str | None, colour: int | 
     assert colour_of(compiler) == colour
 
 
-def test_unlisted_back_end_has_a_constant_colour_apart_from_the_host() -> None:
+def test_unlisted_back_end_has_a_fixed_colour_other_than_the_host_colour() -> None:
     assert colour_of("mychip") not in (None, 0, 1)
     assert colour_of("mychip") == colour_of("mychip")
 

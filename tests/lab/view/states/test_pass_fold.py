@@ -44,7 +44,8 @@ class Folded:
             while place >= 0:
                 group = scene["groups"][place]
                 is_frame = group["kind"] in pass_fold.FRAMES
-                name = group["id"].rpartition("/")[2]  # also of a part that a region cuts off
+                # equal for parts of a group that a region divides
+                name = group["id"].rpartition("/")[2]
                 known = self.frames if is_frame else self.members
                 known.setdefault(name, set()).add(box["id"])
                 path += [] if is_frame else [name]
