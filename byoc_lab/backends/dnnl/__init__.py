@@ -1,11 +1,11 @@
 """The back end DNNL: oneDNN under its older name, which BYOC uses.
 
-Importing this registers it, as for any back end (`byoc_lab.backends.register`): what it supports
-(`operators.py`), what it fuses (`patterns.py`), the passes before (`partition.py`) and the code
-generator of external functions (`codegen.py`).
+Importing this package registers the back end with `byoc_lab.backends.register`: its supported
+operators (`operators.py`), fused patterns (`patterns.py`), passes (`partition.py`) and code
+generator (`codegen.py`).
 
-The native extension is loaded when something runs on it (`native.py`). `kernels` has single kernels
-as Python functions.
+The native extension is loaded at its first use (`native.py`). `kernels` has single kernels as
+Python functions.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _backend = register(
 )
 register_runtime(native.available)
 
-# Why DNNL does not support a call by itself: as `backends.get("dnnl").why_not`. A region that was
-# annotated by hand may contain more: `operators.why_not`.
+# The reason why DNNL does not support a single call, as `backends.get("dnnl").why_not`. Regions
+# annotated by hand may contain more operators: `operators.why_not`.
 why_not = _backend.why_not
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""Activations: what Relay writes after a convolution and oneDNN applies to its result.
+"""Activations, which oneDNN applies to the result of the preceding operation.
 
-Most are one operator (`operators.py`). Others are spelled with several, some in more than one way;
-each spelling is defined once here. From it follow the dataflow pattern that MergeComposite looks
-for, the reason why something much like it is not it, and the one native operation that code
-generation writes.
+Most activations are a single operator (`operators.py`). The others consist of several operators,
+and some have several forms; each form is defined here once, as a `Spelling`. A spelling gives the
+dataflow pattern for MergeComposite, the reason why a similar expression does not match, and the
+native operation that code generation writes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
 X = "x"  # the operand
-INSIDE = ("erf",)  # computed as part of an activation, and by nothing else
+INSIDE = ("erf",)  # operators that DNNL computes only as part of an activation
 Term = Any  # X, a number, or (operator, term, ...), optionally ending with attributes
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """A function of X, each way of writing it as a term, and the native eltwise operation that
-    computes it."""
+    """A function of X, its forms as terms, and the native eltwise operation that computes it."""
 
     name: str
     terms: tuple[Term, ...]
@@ -36,7 +35,7 @@ class Spelling:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def pattern(self, operand: DFPattern) -> DFPattern:
-        """The pattern for MergeComposite; as in TVM's table, any value may stand for a number."""
+        """The pattern for MergeComposite; as in TVM's table, a number matches any value."""
         return reduce(or_, (_pattern(term, operand) for term in self.terms))
 
     def read(self, expr: Expr) -> Reading | None:
@@ -47,7 +46,8 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Reading:
-    """An expression read as a spelling: its operand, the calls between, the numbers found."""
+    """An expression that matches a spelling: its operand, its calls, and pairs of the required
+    number and the found expression."""
 
     spelling: Spelling
     operand: Expr | None = None
@@ -59,7 +59,8 @@ class Reading:
         return Counter(part for call in self.calls for part in call.parts())
 
     def why_not(self) -> str | None:
-        """The reason that this is another function, in words; None if it is the spelled one."""
+        """The reason why the expression computes a different function; None if it computes the
+        activation."""
         for wanted, found in self.numbers:
             value = found.numpy() if isinstance(found, Constant) else None
             if value is None or value.size != 1:
@@ -94,7 +95,8 @@ def _opened(term: Term) -> tuple[str, list[Term], Mapping[str, Any]]:
 
 
 def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
-    """`so_far` with what `expr` adds to it (as deep as the term, however deep the graph is)."""
+    """`so_far`, extended by the match of `term` with `expr`. The recursion is as deep as the
+    term."""
     spelling, operand, calls, numbers = (
         so_far.spelling,
         so_far.operand,
@@ -115,7 +117,7 @@ def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
     if any(expr.attrs is None or expr.attrs[key] != value for key, value in attrs.items()):
         return None
     orders: tuple[Sequence[Expr], ...] = (expr.args,)
-    if name in COMMUTATIVE:  # a constant is rather a number than X
+    if name in COMMUTATIVE:  # match a constant with a number before X
         first = sorted(expr.args, key=lambda arg: isinstance(arg, Constant))
         orders = (first, first[::-1])
     for args in orders:
@@ -132,7 +134,7 @@ GELU = Spelling(
     (("multiply", ("multiply", X, ("add", ("erf", ("divide", X, sqrt(2.0))), 1.0)), 0.5),),
     "gelu",
 )
-# As the importers of ONNX and PyTorch write it.
+# The form that the importers of ONNX and PyTorch create.
 GELU_OF_HALVES = Spelling(
     "gelu_of_halves",
     (("multiply", X, ("add", 0.5, ("multiply", 0.5, ("erf", ("multiply", X, sqrt(0.5)))))),),

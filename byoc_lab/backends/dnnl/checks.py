@@ -1,7 +1,7 @@
 """Checks of operator calls that DNNL may support: types, shapes and attributes.
 
-Each check returns None, or the reason for a refusal in words. Whether AnnotateTarget offers the
-operator at all is decided in `operators.py`.
+Each check returns None, or the reason for a refusal. `operators.py` states which operators
+AnnotateTarget annotates.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Check = Callable[[Call], str | None]
 
 
 def check_types(call: Call, integers: bool) -> str | None:
-    """The types of operands and result. integers: whether the operator is on quantized numbers.
+    """Check the types of operands and result. integers: whether the operands are quantized.
 
-    Lengths that inputs give are known when a region is compiled; those that depend on values are
-    not.
+    Sizes that follow from the inputs are known when a region is compiled; sizes that depend on
+    values are not.
     """
-    # A tuple that is written in place is a list of operands.
+    # A tuple literal as argument is a list of operands.
     operands = [
         (f"argument {n}", operand)
         for n, arg in enumerate(call.args)
@@ -47,7 +47,7 @@ def check_types(call: Call, integers: bool) -> str | None:
     result = result.fields[0] if isinstance(result, TupleType) else result
     dtypes = native.DTYPES if integers else DTYPES
     for what, operand in operands:
-        # A blocked weight is known, and reordered, when the region is compiled.
+        # Constants may have any rank: blocked weights are reordered at compile time.
         most = None if isinstance(operand, Constant) else MAX_RANK
         reason = _check_type(what, operand.checked_type, dtypes, most)
         if reason:
@@ -67,7 +67,7 @@ def check_types(call: Call, integers: bool) -> str | None:
 
 
 def check_finite(attrs: Mapping[str, Any]) -> str | None:
-    """The runtime computes in float32, with numbers that are finite there."""
+    """Check that attributes are finite in float32, in which the runtime computes."""
     for name, value in attrs.items():
         if isinstance(value, float) and not abs(value) <= FLOAT32_MAX:
             return f"{name} must be finite in float32, found {value}"
@@ -105,7 +105,8 @@ def _only(attrs: Attrs, **wanted: tuple[Any, ...]) -> str | None:
 
 
 def check_layouts(attrs: Attrs, axes: int) -> str | None:
-    """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
+    """Check the layouts of data and result: any order of N, C and the spatial axes, with or without
+    blocks."""
     for name in ("data_layout", "layout", "out_layout"):
         layout = attrs.get(name, "")
         if layout and not is_permutation(plain_layout(layout), DATA[axes]):
@@ -154,8 +155,8 @@ def check_pool(call: Call, axes: int) -> str | None:
 
 
 def check_resize(call: Call) -> str | None:
-    """oneDNN samples at half pixels: the other coordinates are supported for sizes with which they
-    give the same."""
+    """Check a resize: oneDNN uses half-pixel coordinates; other coordinates are supported for sizes
+    that give the same samples."""
     attrs, data = call.attrs, call.args[0].checked_type
     assert attrs is not None and isinstance(data, TensorType)
     if attrs.method not in ("nearest_neighbor", "linear"):
@@ -177,8 +178,9 @@ def check_resize(call: Call) -> str | None:
 
 
 def _samples_half_pixels(attrs: Attrs, length: int, target: int) -> bool:
-    """Whether each result pixel has the data pixels and weights of the half-pixel coordinates.
-    Pixels halfway between two are left alone: rounding errors decide which is nearest."""
+    """Whether each result pixel has the data pixels and weights of half-pixel coordinates. For
+    positions halfway between two pixels the answer is no, because rounding errors decide which
+    pixel is nearest."""
     at = resize_positions(attrs, length, target, (0.0, 0.0), 2)
     halves = sample_positions(length, target, "half_pixel")
     if attrs.method == "linear":

@@ -1,13 +1,14 @@
 """Code generation: an external function of Relay becomes one graph of the native runtime.
 
-The walk is general. An operation of `operators.py` becomes a native operation; an element-wise one
-whose operand was made by the operation before it, and is read by nothing else, is fused into that
-(or as its bias). So conv2d + bias + relu is one kernel whether or not MergeComposite gave it a
-name, and so is every other chain that oneDNN supports.
+Each operation of `operators.py` becomes a native operation. An element-wise operation is fused into
+its operand's producer, as post-op or as bias, if it is the only user of that operand. So conv2d +
+bias + relu is one kernel, even if MergeComposite did not create a composite for it. The same is
+true of every other chain that oneDNN supports.
 
-The native runtime has one order of axes (NCHW, OIHW). A value in another order is kept as a tensor
-in that one and the order still to be put on it, which element-wise operations pass on; so a network
-in NHWC is fused as one in NCHW is, and turned at its edges alone.
+The native runtime has one axis order (NCHW, OIHW). A value in a different order is stored as a
+tensor in the runtime's order and a pending permutation. Element-wise operations propagate the
+permutation, so a network in NHWC is fused like a network in NCHW and transposed only at the
+region's boundary.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
 def stand_in() -> str | None:
-    """The sentence about NumPy in the place of DNNL (`run.stand_in`); None with the extension."""
+    """The sentence that NumPy replaces DNNL (`run.stand_in`); None with the extension."""
     return None if native.available() else in_place_of(LIBRARY)
 
 
 def compile_region(function: Function, symbol: str) -> native.DnnlRegion | ReferenceRegion:
-    """The compiled form of an external function: DNNL's code generator.
+    """DNNL's code generator: compiles an external function.
 
     Without the extension NumPy computes the regions, the same ones. Raises BuildError, naming the
     operator and what to do, for what DNNL cannot compute.
@@ -85,7 +86,7 @@ def compile_region(function: Function, symbol: str) -> native.DnnlRegion | Refer
 
 
 def region_graph(function: Function, symbol: str) -> RegionGraph:
-    """The graph of an external function; its functions (composites) are opened.
+    """The graph of an external function; its composites are inlined.
 
     Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
     BuildError for what DNNL cannot compute, and for a symbol that is not an identifier of C.
@@ -98,7 +99,8 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
 
 @dataclass(frozen=True)
 class _Value:
-    """The value of a node: a tensor of the graph, after its axes are put in the order `axes`."""
+    """The value of a node: a tensor of the graph, and the permutation of its axes that is still
+    pending."""
 
     tensor: int
     axes: Axes | None = None
@@ -112,9 +114,9 @@ class _Builder:
         self.value_of: dict[Expr, _Value] = {}
         self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call
-        self.spelled: dict[Expr, Reading] = {}  # by the last call of the activation
-        self.cells: dict[Expr, Cell] = {}  # by the additions of which their cells are the results
-        self.inside: set[Expr] = set()  # nodes that only such activations and cells use
+        self.spelled: dict[Expr, Reading] = {}  # key: last call of the activation
+        self.cells: dict[Expr, Cell] = {}  # key: the addition that computes the cell value
+        self.inside: set[Expr] = set()  # nodes used only inside these activations and cells
 
     def build(self) -> RegionGraph:
         nodes = list(post_order(self.function.body))
@@ -194,7 +196,8 @@ class _Builder:
     # Activations of several operators
 
     def _find_spelled(self, nodes: list[Expr]) -> None:
-        """Activations whose parts nobody else uses; the longest ones, which end last, first."""
+        """Find activations whose inner calls have no users outside. Longer activations end later,
+        so they are found first."""
         for node in reversed(nodes):
             if node in self.inside or not isinstance(node, Call):
                 continue
@@ -220,7 +223,7 @@ class _Builder:
     def _activation(self, node: Expr, reading: Reading) -> None:
         spelling, operand = reading.spelling, reading.operand
         assert isinstance(node, Call) and operand is not None
-        # Its parts read the operand several times; the native operation does it once.
+        # The calls read the operand several times, the native operation reads it once.
         self.uses[operand] -= reading.uses()[operand] - 1
         attrs = {"alg": spelling.alg, **spelling.parameters}
         self._elementwise(eltwise(spelling.alg), node, [operand], attrs)
@@ -294,8 +297,7 @@ class _Builder:
         for result in results:
             tensor = self._plain(result)
             if tensor in found or tensor not in self.out.made_by:
-                # Each output needs a separate buffer: an input, or another output, is copied into
-                # it.
+                # Each output needs a separate buffer, so an input or a repeated output is copied.
                 dtype = self.out.dtype(tensor)
                 tensor = self.out.op(
                     "reshape", "copy", [tensor], self.out.shape(tensor), dtype=dtype
@@ -317,7 +319,7 @@ class _Builder:
     # Orders of axes
 
     def _plain(self, node: Expr) -> int:
-        """The tensor that a node computes, its axes as Relay has them."""
+        """The tensor that a node computes, in Relay's axis order."""
         value = self.value_of[node]
         if value.axes is not None:
             value = _Value(self.out.transposed(value.tensor, value.axes))
@@ -338,7 +340,7 @@ class _Builder:
         return _Value(value.tensor, None if is_identity(order) else order)
 
     def _sliced(self, call: Call, given: Any) -> _Value:
-        """One native slice for each axis that is cut."""
+        """A native slice for each sliced axis."""
         tensor = self._plain(call.args[0])
         shape = list(self.out.shape(tensor))
         for axis, cut in slices_of(given, tuple(shape)).items():
@@ -354,7 +356,7 @@ class _Builder:
     def _relaid(self, call: Call, source: str, target: str) -> _Value:
         tensor = self._plain(call.args[0])
         parts, order, shape = relaid("layout_transform", self.out.shape(tensor), source, target)
-        # Tensors of the runtime have few axes, so axes of size 1 are left out.
+        # The runtime limits the number of axes, so axes of size 1 are removed.
         long = [n for n, length in enumerate(parts) if length != 1]
         split = self.out.reshaped(tensor, [parts[n] for n in long])
         turned = self.out.transposed(split, tuple(long.index(n) for n in order if n in long))
@@ -363,7 +365,8 @@ class _Builder:
     def _laid_out(
         self, operator: Operator, call: Call, name: str, given: Any, attrs: dict[str, Any]
     ) -> None:
-        """A convolution or pooling: its operands in the runtime's order, its result from there."""
+        """Write a convolution or pooling: transpose the operands to the runtime's axis order, and
+        record the result's permutation."""
         assert operator.layouts is not None
         layouts = operator.layouts(given)
         inputs = [self._in_order(call.args[0], permutation(layouts.data, layouts.canonical))]
@@ -394,7 +397,8 @@ class _Builder:
         self.value_of[call] = _Value(made, axes)
 
     def aligned(self, operand: Expr, axes: Axes | None) -> int:
-        """An operand as it broadcasts with tensors on which the order `axes` is still to be put."""
+        """The operand as a tensor that broadcasts with tensors whose permutation `axes` is
+        pending."""
         value = self.value_of[operand]
         if axes is None or value.axes == axes:
             return self._plain(operand) if axes is None else value.tensor
@@ -406,7 +410,7 @@ class _Builder:
         return self.out.transposed(padded, inverse(axes))
 
     def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
-        """Add a vector along one axis: as bias, if the operation before supports one along that
+        """Add a vector along one axis: as bias, if the data's producer supports a bias along that
         axis."""
         data, vector = call.args
         value, other = self.value_of[data], self._plain(vector)
@@ -434,11 +438,12 @@ class _Builder:
         attrs: dict[str, Any],
         shape: Sequence[int],
     ) -> int | None:
-        """The operand whose operation now includes this one too; None if that is impossible."""
+        """Fuse an operation into the producer of one of its operands; returns that operand, or None
+        if that is impossible."""
         order = list(range(len(tensors)))
         if len(tensors) == 2 and attrs["alg"] not in COMMUTATIVE:
             order = [0]
-        # The later operand first: what made it can read the other one.
+        # Try the operand computed last first: its producer can read the other operand.
         for n in sorted(order, key=lambda n: -self.out.defined_at[tensors[n]]):
             tensor, others = tensors[n], tensors[:n] + tensors[n + 1 :]
             if list(shape) != self.out.shape(tensor):
@@ -470,7 +475,7 @@ def _batch_norm_results(call: Call) -> tuple[Expr, Expr, Expr]:
 
 
 def _operands(call: Call) -> list[Expr]:
-    """The operands of a call, a tuple of them opened."""
+    """The operands of a call, with tuples flattened."""
     found: list[Expr] = []
     for arg in call.args:
         found += arg.fields if isinstance(arg, Tuple) else [arg]

@@ -1,8 +1,8 @@
-"""OffloadDataMovement: what moves data between operators of DNNL moves it inside the region.
+"""OffloadDataMovement: offloads operators that move data between DNNL operators.
 
-An unrolled LSTM splits what each dense computes into gates, an attention reshapes and transposes
-between its products, a ShuffleNet exchanges the channels of two halves: left to the host, each cuts
-the network into regions. TVM's DNNL leaves them to the host.
+An unrolled LSTM splits each dense result into gates, an attention reshapes and transposes between
+its products, a ShuffleNet exchanges the channels of two halves. If the host ran these operators,
+they would cut the network into many regions. TVM's DNNL leaves them to the host.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _is_outside(node: Expr) -> bool:
 
 
 def _moved(node: Expr) -> Expr:
-    """The call that moves data: `node`, or the split of which it is a part."""
+    """The call that moves data: `node` itself, or the split if `node` is a part of it."""
     return node.tuple_value if isinstance(node, TupleGetItem) else node
 
 
@@ -69,7 +69,7 @@ def _name(node: Expr) -> str:
 
 
 def _moves(node: Expr) -> bool:
-    """Whether a node only moves data. A split is a tuple, and its parts are such nodes."""
+    """Whether a node only moves data. For a split, its parts are these nodes, not the tuple."""
     name = _name(node)
     if (name == "split") != isinstance(node, TupleGetItem):
         return False
@@ -77,8 +77,8 @@ def _moves(node: Expr) -> bool:
 
 
 def _is_known(node: Expr, func: Function) -> bool:
-    """Whether the shape of the result is known when a region is compiled: not that of a value which
-    a loop makes longer."""
+    """Whether the shape of the result is known when a region is compiled. A value that grows in a
+    loop has no such shape."""
     ty = node.checked_type
     if isinstance(ty, TensorType) and ty.is_static:
         return True
@@ -95,7 +95,8 @@ def _operands(node: Expr) -> list[Expr]:
 
 
 def _composite(node: Expr) -> Function | None:
-    """A node in terms of what DNNL has; None if it has no such form or DNNL refuses it."""
+    """The composite function that computes a node with DNNL operators; None if there is none or
+    DNNL refuses it."""
     params = [Var(f"x{n}", operand.checked_type) for n, operand in enumerate(_operands(node))]
     name, call = _name(node), _moved(node)
     assert isinstance(call, Call)
@@ -145,7 +146,7 @@ def _reversed(node: Call, attrs: Any, params: Sequence[Var]) -> Expr | None:
 
 
 def _element(node: Call, attrs: Any, params: Sequence[Var]) -> Expr | None:
-    """A take of one element along one axis, known when it is compiled."""
+    """A take of one element along one axis, at a constant index."""
     (data,), index = params, node.args[1]
     if not isinstance(index, Constant) or index.numpy().ndim or attrs.axis is None:
         return None
@@ -173,12 +174,12 @@ MOVED = frozenset((*FORMS, *(name for name, op in OPERATORS.items() if op.kind i
 
 
 class OffloadDataMovement(FunctionPass):
-    """Move operators that only move data into composite functions of DNNL, if DNNL computes what
-    they read and what reads them, directly or over other such operators. A concatenate or stack
-    needs the former alone: its result is one value in the place of several.
+    """Move operators that only move data into composite functions of DNNL, if DNNL computes both an
+    operand and a user, directly or through other such operators. A concatenate or stack needs only
+    an operand that DNNL computes, because it replaces several values by one.
 
-    A part of a split, an element of a take, a reverse and a stack become slices, reshapes and
-    concatenations there, which DNNL has.
+    In the composites, parts of a split, elements of a take, reverses and stacks become slices,
+    reshapes and concatenations, which DNNL supports.
     """
 
     required = ("InferType",)

@@ -1,6 +1,7 @@
 """Writing a graph of the native runtime: tensors, operations, and the operations fused into them.
 
-Nothing here knows Relay; `codegen.py` reads that, and native/README.md documents the graph.
+This module does not depend on Relay, which `codegen.py` reads. native/README.md documents the
+graph.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
-VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
+VIEWS = ("reshape", "transpose")  # kinds that compute nothing, and accept no post-ops
 MOVES = (*VIEWS, "slice")  # may leave the data where they lie, which post-ops would overwrite
 BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")))
 MAX_POST_OPS = 32  # maximum per oneDNN primitive
@@ -24,7 +25,7 @@ MAX_OPERANDS = 64  # maximum per concatenation: kMaxOperands in native/src/check
 
 
 class DnnlGraph(dict[str, Any]):
-    """A region as data (native/README.md); shows itself as a drawing of its operations."""
+    """A region as data (native/README.md); displayed as a drawing of its operations."""
 
     @printable
     def __str__(self) -> str:
@@ -55,7 +56,7 @@ class DnnlGraphWriter:
         self.ops: list[dict[str, Any]] = []
         self.made_by: dict[int, int] = {}  # tensor -> index of the operation that makes it
         self.defined_at: dict[int, int] = {}  # tensor -> number of operations before it exists
-        self._views: dict[tuple[int, str, tuple[int, ...]], int] = {}  # those made already
+        self._views: dict[tuple[int, str, tuple[int, ...]], int] = {}  # reuses equal views
 
     def graph(self, outputs: Sequence[int]) -> RegionGraph:
         """The finished graph with these results, each of which a separate operation produces."""
@@ -99,7 +100,7 @@ class DnnlGraphWriter:
         return made
 
     def reshaped(self, tensor: int, shape: Sequence[int]) -> int:
-        """The elements of a tensor, row by row, in another shape."""
+        """A tensor reshaped, with its elements in row-major order."""
         if list(shape) == self.shape(tensor):
             return tensor
         key = (tensor, "reshape", tuple(shape))
@@ -112,7 +113,7 @@ class DnnlGraphWriter:
         return self._views[key]
 
     def transposed(self, tensor: int, axes: Axes) -> int:
-        """A tensor with its axes in another order."""
+        """A tensor with its axes permuted."""
         if is_identity(axes):
             return tensor
         key = (tensor, "transpose", axes)
@@ -158,7 +159,7 @@ class DnnlGraphWriter:
         return self.op("concat", name, parts, shape, {"axis": axis}, self.dtype(parts[0]))
 
     def maker(self, tensor: int) -> dict[str, Any]:
-        """The operation that makes a tensor. Raises KeyError when none does."""
+        """The operation that computes a tensor. Raises KeyError for inputs and constants."""
         return self.ops[self.made_by[tensor]]
 
     def takes_post_op(self, tensor: int, others: Sequence[int] = ()) -> bool:
@@ -172,7 +173,8 @@ class DnnlGraphWriter:
         )
 
     def takes_bias(self, tensor: int, axis: int) -> bool:
-        """Whether the tensor's producer can first add a vector along `axis`."""
+        """Whether the tensor's producer accepts a bias along `axis`, which is added before
+        post-ops."""
         op = self.maker(tensor)
         free = op["kind"] in BIASED and len(op["inputs"]) == 2 and not op["post_ops"]
         return free and axis == self._channel_axis(tensor)

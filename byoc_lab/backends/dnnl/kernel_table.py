@@ -18,9 +18,9 @@ UNTIMED = "No times: region.set_profiling(True), run it, look again."
 class CompiledKernel:
     """The kernel that oneDNN compiled for one operation.
 
-    impl: oneDNN's name of the kernel. layouts: of each operand and, last, of the result ("nChw16c":
-    blocks of 16 channels). fused: post-ops inside the kernel; separate: those behind it. time_us:
-    of the last profiled call.
+    impl: oneDNN's name of the kernel. layouts: of each operand, then of the result ("nChw16c":
+    blocks of 16 channels). fused: the post-ops inside the kernel; separate: the post-ops run after
+    it. time_us: in the last profiled call.
     """
 
     name: str
@@ -54,7 +54,7 @@ class CompiledKernel:
 
 
 class CompiledKernels(tuple[CompiledKernel, ...]):
-    """The kernels of a region in the order they run; a table when shown."""
+    """The kernels of a region in execution order; displayed as a table."""
 
     @property
     def time_us(self) -> float | None:

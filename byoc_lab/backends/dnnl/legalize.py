@@ -17,16 +17,15 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.tensor.shape import reshaped_to
 
-GROUPED = {  # operators, the layout of their weights, and the one with groups as an axis
+GROUPED = {  # {operator: (weight layout, weight layout with a groups axis)}
     "nn.conv2d": ("OIHW", "GOIHW"),
     "nn.conv2d_transpose": ("IOHW", "GIOHW"),
 }
 
 
 def legalize_group_conv(attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
-    """A grouped nn.conv2d or nn.conv2d_transpose with its groups as an axis of the weight.
-
-    OIHW becomes GOIHW, and IOHW of the transposed one GIOHW.
+    """A grouped nn.conv2d or nn.conv2d_transpose with its groups as an axis of the weight. OIHW
+    becomes GOIHW; IOHW of a transposed convolution becomes GIOHW.
     """
     weight = types[1]
     name = "nn.conv2d_transpose" if "output_padding" in attrs else "nn.conv2d"

@@ -3,8 +3,8 @@
     cell = sigmoid(forget) * before + sigmoid(input) * tanh(new)
     state = sigmoid(output) * tanh(cell)
 
-with four gates that are the quarters of one matrix, in any order. Both values are results, so that
-a pattern, which has one, cannot cut it out: code generation looks for it.
+with four gates that are the quarters of one matrix, in any order. The cell has two results, but a
+pattern matches a single result. Therefore code generation finds cells, instead of MergeComposite.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from byoc_lab.relay.op.tensor.slice import slices_of
 
 @dataclass(frozen=True)
 class Cell:
-    """parts: input, output, forget and new, as slices of `gates`. order: the quarters that they
-    are. inner: the calls of which the cell and the state are made."""
+    """parts: input, output, forget and new, as slices of `gates`. order: the index of each part's
+    quarter.
+    inner: the calls that compute the cell and the state."""
 
     gates: Expr
     before: Expr
@@ -32,7 +33,7 @@ class Cell:
 
 
 def find_cells(nodes: Sequence[Expr], uses: Counter[Expr]) -> Iterator[Cell]:
-    """The cells among the typed nodes of a region, with nothing inside that others use."""
+    """The cells among the typed nodes of a region whose inner calls have no other users."""
     for node in nodes:
         found = _read(node)
         if found is not None and all(uses[call] == 1 for call in found.inner):
@@ -40,7 +41,7 @@ def find_cells(nodes: Sequence[Expr], uses: Counter[Expr]) -> Iterator[Cell]:
 
 
 def _read(state: Expr) -> Cell | None:
-    """The cell whose state an expression is; None if it is another expression."""
+    """The cell with this expression as its state; None if there is none."""
     for output, bounded in _operands(state, "multiply"):
         cell = _operand(bounded, "tanh")
         for kept, added in _operands(cell, "add"):

@@ -1,7 +1,7 @@
-"""The compiled DNNL extension: loading it, handing it arrays, running a region on it.
+"""The compiled DNNL extension: loads it, passes arrays to it, and runs regions.
 
-The extension is a shared library without Python in it; TVM-FFI loads it and makes the calls.
-Nothing is loaded until it is used.
+The extension is a shared library without Python code; TVM-FFI loads it and calls its functions. It
+is loaded at its first use.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ HOW_TO_GET_IT = (
 
 @functools.cache
 def load() -> None:
-    """Load the extension, once. Raises NativeExtensionError saying how to build it.
+    """Load the extension, once. Raises NativeExtensionError, whose message says how to build it.
 
-    The environment variable BYOC_LAB_DNNL_LIBRARY names another library file to load in its place:
-    one built for debugging, say. BYOC_LAB_THREADS limits the threads of regions.
+    The environment variable BYOC_LAB_DNNL_LIBRARY names a different library file to load, such as
+    one built for debugging. BYOC_LAB_THREADS limits the threads of regions.
     """
     limit_threads()
     try:
@@ -76,7 +76,7 @@ def available() -> bool:
 def function(name: str) -> Callable[..., Any]:
     """The native function registered as `byoc_lab.dnnl.<name>`.
 
-    Raises NativeExtensionError where the extension cannot be loaded or has no such function.
+    Raises NativeExtensionError if the extension cannot be loaded or has no such function.
     """
     load()
     import tvm_ffi
@@ -106,20 +106,23 @@ def library() -> str:
 
 
 def get_num_threads() -> int:
-    """Threads that regions created by this thread will use, if their work is worth them."""
+    """The number of threads of regions that this thread creates. Unless `set_num_threads` was
+    called, regions with little work use fewer."""
     threads: int = function("get_num_threads")()
     return threads
 
 
 def set_num_threads(threads: int) -> None:
-    """Set the threads of regions created by this thread from now on, exactly; existing ones keep
-    theirs. Without a call, a region gets as many as its work is worth, at most OpenMP's number."""
+    """Set the exact number of threads of regions that this thread creates from now on; existing
+    regions are unchanged. Without this call, the number depends on the region's work; its maximum
+    is OpenMP's number."""
     function("set_num_threads")(threads)
 
 
 @contextlib.contextmanager
 def using_threads(threads: int | None) -> Iterator[None]:
-    """Inside, regions created by this thread get exactly `threads`; None changes nothing."""
+    """Within this context, regions that this thread creates use exactly `threads` threads; None
+    changes nothing."""
     if threads is None:
         yield
         return
@@ -149,18 +152,18 @@ def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
 def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """Prepare `value`, a NumPy array or any tensor with DLPack, as input of the extension.
 
-    No copy is made of a row-major array, even a read-only one; strided ones are copied. Raises what
-    `described` raises. What is given may not be written to.
+    Row-major arrays are not copied, even if they are read-only; strided arrays are copied. The
+    caller of `as_input` must not write to the result. Raises the errors of `described`.
     """
     return row_major(described(where, name, value, dtype))
 
 
 def described(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
-    """`value` as something with a shape and a known dtype, for checks; no element is copied.
+    """`value` as an object with a shape and a known dtype, for checks; no element is copied.
 
-    TypeError when `value` is neither a NumPy array nor a tensor with DLPack, or not of `dtype`
-    (None: any of DTYPES). bfloat16 is an array of ml_dtypes, or its bits in uint16. InputError for
-    a masked array.
+    bfloat16 is an array of ml_dtypes, or its bits in uint16. Raises TypeError if `value` is neither
+    a NumPy array nor a tensor with DLPack, or not of `dtype` (None: any of DTYPES), and InputError
+    for a masked array.
     """
     refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
@@ -186,9 +189,9 @@ def _readable(value: np.ndarray) -> np.ndarray:
 
 
 class _Readable:
-    """A read-only array as DLPack lets it through, which would refuse it: as if writable.
+    """A read-only array presented as writable, because DLPack refuses read-only arrays.
 
-    `np.asarray` makes an array of it that shares its memory and keeps it alive.
+    `np.asarray` of this object is an array that shares the memory and keeps it alive.
     """
 
     def __init__(self, array: np.ndarray) -> None:
@@ -215,7 +218,8 @@ def _check_dtype(where: str, name: str, value: Any, dtype: str | None) -> None:
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    """DLPack does not know the bfloat16 of ml_dtypes: its bits go in its place."""
+    """The bits of a bfloat16 array of ml_dtypes, which DLPack does not support; other arrays
+    unchanged."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
@@ -237,7 +241,7 @@ def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") 
 
 
 def as_array(where: str, name: str, value: Any) -> np.ndarray:
-    """A NumPy array of the elements of `value`, which `as_input` would take."""
+    """`value` as a NumPy array; accepts the same values as `as_input`."""
     refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
         return value
@@ -265,7 +269,8 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
 
 
 def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
-    """A constant that the extension can read; of another shape than stated, nothing is copied."""
+    """A constant in a form that the extension can read. Its shape is checked before anything is
+    copied."""
     given = described(where, name, value, stated.get("dtype"))
     shape = [int(size) for size in given.shape]
     if shape != stated.get("shape", shape):
@@ -278,7 +283,7 @@ def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
 
 
 def _is_dense(value: np.ndarray) -> bool:
-    """Whether the elements of an array lie without gaps, its axes in any order."""
+    """Whether the elements of an array are contiguous in memory, for some order of its axes."""
     order = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
     return value.flags.aligned and value.transpose(order).flags.c_contiguous
 
@@ -288,13 +293,13 @@ class DnnlRegion:
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
     (copied, unless all are arrays that nobody can write to). Primitives are created and constants
-    reordered here, once, for the number of `threads`; by default that set in this thread. Calls
-    from several threads wait for each other.
+    reordered here, once, for `threads` threads; by default the number set for this thread. Calls
+    from several threads are serialized.
 
-    Inputs may have another batch (leading axis) than the graph states, all of them the same one,
-    where every operation treats each sample on its own: primitives for it are created at its first
-    call and kept for later ones, the eight last used at a time. Weights given as inputs keep their
-    shapes.
+    If every operation computes each sample separately, the inputs may have a different batch size
+    (leading axis) than the graph, equal for all inputs. The first call with a batch size creates
+    primitives for it; the primitives of the last eight sizes are kept. Weights given as inputs keep
+    their shapes.
 
     `layouts` says how convolutions get theirs. "fixed": blocks of channels, the same for the same
     graph every time. "measured": the quickest for the region as a whole of blocks of channels, what
@@ -375,19 +380,21 @@ class DnnlRegion:
 
     @property
     def c_source(self) -> str:
-        """C++ against oneDNN's public API that does the same, with the line that compiles it."""
+        """C++ code that uses oneDNN's public API and computes the same, with the command to compile
+        it."""
         from byoc_lab.backends.dnnl.cpp.source import cpp_source
 
         return cpp_source(self.graph)
 
     @property
     def kernels(self) -> CompiledKernels:
-        """The kernels of the operations, as oneDNN reports them: a table. Times are those of the
-        last run while profiling was on (`set_profiling`)."""
+        """The kernels of the operations, as oneDNN reports them: a table. The times are from the
+        last run with profiling (`set_profiling`)."""
         return CompiledKernels(map(CompiledKernel.of, self.stats()["ops"]))
 
     def set_profiling(self, on: bool) -> None:
-        """Time each op of every call from now on; `stats()` has the times of the last one."""
+        """Whether to time each operation of later calls; `stats()` has the times of the last
+        call."""
         self.module["set_profiling"](on)
 
     def __repr__(self) -> str:

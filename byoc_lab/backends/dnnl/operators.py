@@ -27,7 +27,7 @@ from byoc_lab.relay.op.framework.layout import permutation
 
 @dataclass(frozen=True)
 class Layouts:
-    """Orders of the axes of data and result, and the one that the runtime has: "NCHW"."""
+    """The layouts of data and result, and the runtime's layout: "NCHW"."""
 
     data: str
     result: str
@@ -38,19 +38,19 @@ class Layouts:
 class Operator:
     """One Relay operator in native terms.
 
-    kind: of the native operation ("reshape" is one that only moves the data).
+    kind: of the native operation ("reshape" only moves the data).
     attrs(attributes of the call) -> attributes of the native operation.
-    check(call) -> why this call is not supported, or None. Types are checked before.
-    post_op: whether it can be fused into the operation that makes its (first) operand.
-    offered: whether AnnotateTarget annotates it. The others (TVM's DNNL leaves them to the host as
-        well) still compile inside a region that was annotated by hand.
+    check(call) -> the reason why this call is not supported, or None. Types are checked before.
+    post_op: whether it can be fused into the producer of its (first) operand.
+    offered: whether AnnotateTarget annotates it. Other operators, which TVM's DNNL also leaves to
+        the host, still compile inside a region that was annotated by hand.
     beyond_tvm: whether it is offered here and not by TVM 0.16's DNNL; `byoc_lab.compat` leaves such
         operators to the host, as TVM does (see `AnnotateTarget`).
-    integers: whether it is an operator on quantized numbers; `check` then answers for all dtypes.
+    integers: whether its operands are quantized; then `check` also checks the dtypes.
     compute_intensive: whether it is worth a call of DNNL: PruneSubgraphs inlines regions without
-        such an operator. As in TVM, except that TVM forgets quantized operators.
-    layouts(attributes of the call): for operators whose data may lie in several orders of axes.
-    weight(graph, tensor, attributes of the call): a weight of any layout as the runtime has it.
+        such an operator. As in TVM, which omits quantized operators by mistake.
+    layouts(attributes of the call): for operators with several possible axis orders of the data.
+    weight(graph, tensor, attributes of the call): a weight of any layout in the runtime's layout.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Operator:
 
 
 def why_not(call: Call, chained: bool = False) -> str | None:
-    """Why DNNL cannot compute this call of an operator, in words; None when it can.
+    """The reason why DNNL cannot compute this operator call; None if it can.
 
     `call` must be typed. chained: whether it is part of a quantized chain, in which some operators
     work on integers (`quantized.why_no_step`).
@@ -92,7 +92,7 @@ def is_compute_intensive(name: str) -> bool:
 
 
 def channels_of(call: Call) -> int:
-    """The number of channels of a convolution's result, those in blocks included; 0 if it is
+    """The number of channels of a convolution's result, including channels in blocks; 0 if it is
     unknown."""
     attrs, result = call.attrs, call.checked_type
     assert attrs is not None and isinstance(result, TensorType)
@@ -223,7 +223,8 @@ def eltwise(alg: str, parameters: Callable[[Any], dict[str, float]] = lambda att
 
 
 def _clip_attrs(attrs: Attrs) -> dict[str, Any]:
-    """An infinite bound is the largest number of float32: for infinite data, the result is that."""
+    """Replaces infinite bounds by the largest float32 number, so infinite data gives that
+    number."""
     low, high = attrs.a_min, attrs.a_max
     if low == 0 and high > checks.FLOAT32_MAX:
         return {"alg": "relu"}
@@ -320,6 +321,6 @@ OPERATORS: dict[str, Operator] = {
 
 
 def takes(call: Call) -> bool | Refused:
-    """Whether DNNL supports a typed call: the predicate that AnnotateTarget asks."""
+    """Whether DNNL supports a typed call: the predicate for AnnotateTarget."""
     reason = why_not(call)
     return Refused(reason) if reason else True

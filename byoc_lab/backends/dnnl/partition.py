@@ -1,10 +1,11 @@
-"""The pipelines that move what DNNL computes into external functions.
+"""The pipelines that move operators into external functions for DNNL.
 
-Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
-through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than
-TVM does: the operators marked `beyond_tvm` in `operators.py` (nn.bias_add and six of qnn), and in
-`patterns.py` chains of them and concatenations; "partition_for_dnnl" also what moves data between
-operators of DNNL (`data_movement.py`). `byoc_lab.compat` offloads what TVM 0.16 does and no more.
+"dnnl" has eight passes, one idea each: a first BYOC flow to step through. "partition_for_dnnl" has
+all steps of TVM 0.16's DNNL integration. Both offload more than TVM: the operators marked
+`beyond_tvm` in `operators.py` (nn.bias_add and six qnn operators), and in `patterns.py` chains of
+these operators and concatenations. "partition_for_dnnl" also offloads operators that move data
+between DNNL operators (`data_movement.py`). `byoc_lab.compat` offloads exactly what TVM 0.16
+offloads.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ PARTITION = "partition_for_dnnl"
 def _cut_out(
     era: str | None = None, beyond_tvm: bool = True, merged: Sequence[Pass] = ()
 ) -> list[Pass]:
-    """The passes from patterns to regions; merged: further ones, after patterns are merged."""
+    """The passes from MergeComposite to PartitionGraph; merged: additional passes after
+    MergeComposite."""
     return [
         MergeComposite(pattern_table(beyond_tvm)),
         *merged,
@@ -50,11 +52,11 @@ def _cut_out(
 
 
 def pipeline(era: str | None = None) -> list[Pass]:
-    """The passes that get a module ready for DNNL, its parameters bound before.
+    """The passes that partition a module for DNNL, after its parameters were bound.
 
     FoldConstant and FoldScaleAxis turn batch norms into new weights and biases; they have levels
-    2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3). With an
-    `era` each pass is as it was then, where it had a variant.
+    2 and 3, so a Sequential skips them at lower levels: run under PassContext(opt_level=3). With an
+    `era`, each pass that has a variant for that era is replaced by the variant.
     """
     fold = [FoldConstant(era=FoldConstant.era_of(era)), FoldScaleAxis()]
     return [InferType(), SimplifyInference(), *fold, *_cut_out(era)]
@@ -67,9 +69,9 @@ def full_pipeline(
 ) -> list[Pass]:
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3).
 
-    before_cutting: further passes, right before patterns are matched and regions are cut out.
-    beyond_tvm: offload also what TVM 0.16 leaves to the host, and leave alone the scales that a
-        convolution or dense computes (see FoldScaleAxis).
+    before_cutting: additional passes directly before MergeComposite.
+    beyond_tvm: also offload operators that TVM 0.16 leaves to the host, and do not move scales that
+        a convolution or dense computes (see FoldScaleAxis).
     """
     simplify = [
         CanonicalizeOps(),
@@ -100,9 +102,10 @@ def partition_for_dnnl(
     before_cutting: Sequence[Pass] = (),
     beyond_tvm: bool = True,
 ) -> IRModule:
-    """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
+    """`mod` with the operators that DNNL supports in external functions; `params` are bound into
+    @main first.
 
-    prune_subgraphs: regions without a compute-intensive operator go back to the host.
+    prune_subgraphs: inline regions without a compute-intensive operator into @main.
     before_cutting, beyond_tvm: as for `full_pipeline`.
     """
     if params:

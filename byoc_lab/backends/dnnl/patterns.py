@@ -1,15 +1,15 @@
 """The chains of operators that DNNL runs as one kernel, each defined once.
 
-From a `Chain` follow its name, the dataflow pattern that MergeComposite looks for, and the check
-that refuses a match. Code generation (`codegen.py`) needs neither the name nor the pattern: it
-fuses whatever follows an operation and is a post-op in `operators.py` or spelled in
-`activations.py`, so another chain of post-ops needs no entry here.
+A `Chain` determines its name, the dataflow pattern for MergeComposite, and the check that refuses a
+match. Code generation (`codegen.py`) uses neither the name nor the pattern. It fuses all operations
+that are post-ops in `operators.py` or activations in `activations.py`, so a new chain of post-ops
+needs no entry here.
 
 Names, order and checks are those of TVM 0.16's DNNL pattern table (python/tvm/relay/op/contrib/
 dnnl.py): quantized chains, residual sums, biased chains before unbiased ones, a chain before the
-shorter chain it begins with. Two oversights of its checks are fixed: a convolution that leaves
-its attribute `channels` to be inferred, and a bias or residual added from the left, which `compat`
-refuses as TVM does.
+shorter chain it begins with. Two oversights of TVM's checks are fixed: they ignore that a
+convolution's attribute `channels` may be inferred, and that a bias or residual may be the left
+operand (`compat` refuses the latter, as TVM does).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CONVOLUTIONS = (
     "nn.conv3d_transpose",
 )
 ROOTS = (*CONVOLUTIONS, "nn.dense")
-# TVM turns every nn.bias_add into an add before (CanonicalizeOps), so its table knows add alone.
+# In TVM, CanonicalizeOps has replaced every nn.bias_add by an add, so its table has only add.
 TVM_BIAS_OPS = ("add",)
 BIAS_OPS = (*TVM_BIAS_OPS, "nn.bias_add")
 ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish", "mish", None)
@@ -45,7 +45,7 @@ ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish", "mish", No
 
 @dataclass(frozen=True)
 class Chain:
-    """`root(data, weight)`; a bias added when `bias`, another tensor when `sum`; then `activation`.
+    """`root(data, weight)`, then a bias if `bias`, another tensor added if `sum`, and `activation`.
 
     activation: an operator, one of `activations.SPELLINGS`, or None.
     """
@@ -57,7 +57,7 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """As TVM calls it: "dnnl.conv2d_bias_relu", "dnnl.deconv3d_tanh"."""
+        """Its name in TVM: "dnnl.conv2d_bias_relu", "dnnl.deconv3d_tanh"."""
         root = self.root.removeprefix("nn.")
         if root.endswith("_transpose"):
             root = f"de{root.removesuffix('_transpose')}"
@@ -66,7 +66,7 @@ class Chain:
         return "dnnl." + "_".join(w for w in words if w)
 
     def pattern(self, beyond_tvm: bool = True) -> DFPattern:
-        """The pattern for MergeComposite; beyond_tvm: a bias may be an nn.bias_add as well."""
+        """The pattern for MergeComposite; beyond_tvm: nn.bias_add is also a bias."""
         found: DFPattern = is_op(self.root)(wildcard(), wildcard())
         if self.bias:
             plain, other = found, wildcard()
@@ -109,7 +109,7 @@ class Chain:
         return Refused(reason) if reason else True
 
     def check_of_tvm(self, match: Call) -> bool | Refused:
-        """`check`, and TVM's rule that a convolution is in the left operand of what is added."""
+        """`check`, and TVM's rule that the left operand of an addition contains the convolution."""
         answer = self.check(match)
         if answer is not True or self.root not in CONVOLUTIONS or not self._is_plain:
             return answer
@@ -126,23 +126,22 @@ class Chain:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether TVM looks at the additions: before no other activation than relu."""
+        """Whether TVM checks the additions: only if the activation is relu, or there is none."""
         return self.activation in (None, "nn.relu")
 
     def _additions(self) -> list[str]:
-        """From the end of the chain to its root."""
+        """The additions of the chain, the last one first."""
         return [word for word, there in (("sum", self.sum), ("bias", self.bias)) if there]
 
     def _operands(self, added: Call, rest: Sequence[str]) -> tuple[Expr, Expr]:
         """Split the operands of an addition into the chain that it continues and the value that it
-        adds. As in patterns, the left operand is tried first as the chain, which has the additions
-        `rest`."""
+        adds. `rest` are the additions of that chain. As in patterns, the left operand is tried
+        first."""
         left, right = added.args
         return (left, right) if self._is_chain(left, rest) else (right, left)
 
     def _is_chain(self, expr: Expr, rest: Sequence[str]) -> bool:
-        """Whether an operand is the chain as it was before some of its additions; `rest`: those
-        that it has."""
+        """Whether an operand is the beginning of this chain, with only the additions `rest`."""
         if not isinstance(expr, Call):
             return False
         if not rest:
@@ -160,8 +159,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation of several operators, some of which DNNL does not offer one by one (divide),
-    after any operator. Code generation fuses it with the operator."""
+    """An activation that consists of several operators, after any operator. DNNL does not support
+    some of these operators alone (divide). Code generation fuses the activation with the preceding
+    operator."""
 
     spelling: Spelling
 
@@ -187,8 +187,8 @@ class Activation:
 
 
 class Concatenation:
-    """Tensors that are joined, some of which DNNL computes. A composite has them as parameters one
-    by one, wherever they are computed; an operator by itself would have a tuple."""
+    """A concatenation of tensors, some of which DNNL computes. The composite has a parameter for
+    each tensor; a single operator would have a tuple as parameter, which regions do not support."""
 
     name = "dnnl.concatenate"
 
@@ -197,7 +197,7 @@ class Concatenation:
         return is_op("concatenate")(is_tuple(None))
 
     def why_not(self, match: Call) -> str | None:
-        """Why DNNL does not join them, in words; None if it does."""
+        """The reason why DNNL does not compute the concatenation; None if it does."""
         (joined,) = match.args
         assert isinstance(joined, Tuple)
         if not any(map(is_computed, joined.fields)):
@@ -211,7 +211,8 @@ class Concatenation:
 
 @dataclass(frozen=True)
 class QuantizedChain:
-    """A product of integers and its rescaling: Relay's own operators, or TVM's float32 form."""
+    """An integer product and its requantization, as Relay's qnn operators or in TVM's float32
+    form."""
 
     root: str
 
@@ -225,7 +226,7 @@ class QuantizedChain:
         return found | quantized.exact_pattern(self.root) if beyond_tvm else found
 
     def why_not(self, match: Call) -> str | None:
-        """Why DNNL cannot run what matched, in words; None when it can."""
+        """The reason why DNNL cannot compute the match; None if it can."""
         todo = [match]
         while todo:
             call = todo.pop()
@@ -242,7 +243,7 @@ class QuantizedChain:
 
 
 class Resize:
-    """The resizing of an image that DNNL computes."""
+    """A resize of an image that DNNL computes."""
 
     name = "dnnl.resize2d"
 
@@ -251,7 +252,7 @@ class Resize:
         return is_op("image.resize2d")(wildcard())
 
     def why_not(self, match: Call) -> str | None:
-        """Why DNNL does not resize it, in words; None if it does."""
+        """The reason why DNNL does not compute the resize; None if it does."""
         if not is_computed(match.args[0]):
             return "DNNL does not compute the image"
         return why_not(match)
@@ -278,7 +279,8 @@ def _why_no_sum(call: Expr, other: Expr) -> str | None:
 
 
 def _why_no_bias(root: Expr, other: Expr) -> str | None:
-    """A bias has one element for each output channel."""
+    """The reason why an operand is not a bias with one element per output channel; None if it
+    is."""
     if not isinstance(root, Call) or not root.is_op("nn.conv2d"):
         return "TVM's rule accepts a bias without activation, or before relu, for nn.conv2d alone"
     result, operand = root.checked_type, other.checked_type
@@ -310,10 +312,10 @@ def chains() -> Iterator[Chain]:
 def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
     """The table that `get_pattern_table("dnnl")` returns: (name, pattern, check) for each chain.
 
-    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, additions
-        with the convolution on the right, quantized chains of Relay's own operators, hard-swish and
-        hard-sigmoid, GELU as importers write it, resizes and concatenations. The activations come
-        before TVM's chains, which would take the clip in them and leave their division to the host.
+    beyond_tvm: also chains that TVM 0.16's table lacks: nn.bias_add as the bias, additions with the
+        convolution as right operand, quantized chains of Relay's qnn operators, hard-swish and
+        hard-sigmoid, GELU as importers write it, resizes and concatenations. The activations
+        precede TVM's chains, which would match their clip and leave their division to the host.
     """
     every: list[Entry] = [
         *map(QuantizedChain, quantized.PRODUCTS),

@@ -1,4 +1,4 @@
-"""Regions with too little work to be worth the call are returned to the host.
+"""Inlines regions with too little work to justify a call into @main.
 
 Source: `prune_dnnl_subgraphs` of TVM 0.16 (python/tvm/relay/op/contrib/dnnl.py).
 """
@@ -18,8 +18,8 @@ COMPILER = "dnnl"
 class PruneSubgraphs(InlineRegions):
     """Put regions of DNNL without a compute-intensive operator back into @main.
 
-    As in TVM, a region that is the only one stays. TVM forgets quantized operators; here they
-    count as the operators that they quantize.
+    As in TVM, a single region is kept. TVM omits quantized operators by mistake; here they count
+    like the operators that they quantize.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class PruneSubgraphs(InlineRegions):
 
 
 def _why_light(function: Function) -> str | None:
-    """Why a region does not pay; None if it does."""
+    """The reason why a region has too little work; None if it has enough."""
     if is_valid_subgraph(function.body):
         return None
     found = sorted({n.name for n in post_order(function.body) if isinstance(n, Op)})

@@ -1,11 +1,11 @@
-"""Quantized networks on DNNL: which qnn operators and chains of them it supports.
+"""Quantized networks on DNNL: the supported qnn operators, and chains of them.
 
 Convolutions and products of integers are exact in int32; changes of scale are Relay's own integer
 arithmetic (native/src/ops/quantized.cc), so results equal those of Relay's operators bit for bit.
-A bias goes into the qnn.requantize behind it, a clip or cast of integers into what made them.
+A bias is fused into the qnn.requantize after it, a clip or cast of integers into its producer.
 
 TVM's form of the same chains (`compat/integrations/dnnl/legalize_qnn.py`) computes in float32 and
-ends with a cast, which truncates here as in Relay; TVM's own DNNL kernels round to nearest there.
+ends with a cast. Here the cast truncates, as in Relay; TVM's DNNL kernels round it to nearest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARAMETERS = {
 }
 NARROW = ("uint8", "int8")
 INTEGERS = (*NARROW, "int32")
-CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # what cuts its results to a range
+CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # operators whose results are clipped
 STEPS = (*BIAS_OPS, "clip", "cast")  # non-qnn operators on integers
 CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
@@ -43,7 +43,8 @@ CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
 def why_no_parameters(call: Call) -> str | None:
-    """Why DNNL does not support dtypes, scales or zero points of a qnn call; None when it does."""
+    """The reason why DNNL does not support the dtypes, scales or zero points of a qnn call; None if
+    it does."""
     assert isinstance(call.op, Op)
     wanted = ("float32",) if call.is_op("qnn.quantize") else INTEGERS
     data = call.args[0].checked_type
@@ -56,7 +57,8 @@ def why_no_parameters(call: Call) -> str | None:
 
 
 def why_no_product(call: Call) -> str | None:
-    """Why DNNL does not support this qnn.conv2d or qnn.dense; layouts are checked elsewhere."""
+    """The reason why DNNL does not support this qnn.conv2d or qnn.dense; None if it does. Layouts
+    are checked elsewhere."""
     data, weight = (a.checked_type for a in call.args[:2])
     assert isinstance(data, TensorType) and isinstance(weight, TensorType)
     reason = why_no_parameters(call)
@@ -74,9 +76,8 @@ def why_no_product(call: Call) -> str | None:
 
 
 def why_no_requantize(call: Call) -> str | None:
-    """Why DNNL does not support this qnn.requantize under the current configuration.
-
-    A bias that is added before is part of it, and has to lie along the axis of its scales.
+    """The reason why DNNL does not support this qnn.requantize under the current configuration. A
+    bias that is its operand is fused into it, and must be along the axis of its scales.
     """
     reason = _why_no_arithmetic(call) or why_no_parameters(call)
     added = call.args[0]
@@ -107,7 +108,7 @@ def arithmetic(call: Call) -> tuple[str, str]:
 
 
 def why_no_sum(call: Call) -> str | None:
-    """Why DNNL does not support this qnn.add."""
+    """The reason why DNNL does not support this qnn.add; None if it does."""
     lhs, rhs = (a.checked_type for a in call.args[:2])
     if lhs != rhs:
         return f"both operands must have one type, found {lhs} and {rhs}"
@@ -123,7 +124,8 @@ def array_of(expr: Expr) -> np.ndarray:
 
 
 def why_no_bias(added: Call) -> str | None:
-    """Why an addition of integers is not a bias of the product it adds to; None when it is."""
+    """The reason why an addition of integers is not a bias of its operand, a product; None if it
+    is."""
     data, other = added.args
     if not (isinstance(data, Call) and any(data.is_op(op) for op in PRODUCTS)):
         return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
@@ -141,12 +143,13 @@ def is_integer(node: Expr) -> bool:
 
 
 def adds(call: Call) -> bool:
-    """Whether a call adds, which for integers means a bias."""
+    """Whether a call is an addition; for integers, an addition is a bias."""
     return any(call.is_op(op) for op in BIAS_OPS)
 
 
 def is_step(call: Call) -> bool:
-    """Whether a call of no qnn operator works on integers, as part of a quantized chain."""
+    """Whether a call of a non-qnn operator computes with integers, as a step of a quantized
+    chain."""
     if not isinstance(call.op, Op) or call.op.name not in STEPS:
         return False
     return is_integer(call) or is_integer(call.args[0])
@@ -191,7 +194,7 @@ def limits(expr: Expr) -> tuple[int, int] | None:
     steps: list[Call] = []
     while isinstance(expr, Call) and is_step(expr) and not adds(expr):
         if not is_integer(expr.args[0]):
-            return _cut(_range(expr), steps)  # a cast of real numbers cuts
+            return _cut(_range(expr), steps)  # a cast of real numbers clips
         if expr.is_op("clip") and any(isnan(bound) for bound in _bounds(expr)):
             return None
         steps.append(expr)
@@ -214,7 +217,8 @@ def _cut(found: tuple[int, int], steps: list[Call]) -> tuple[int, int]:
 
 
 def clipped(clip: Call, found: tuple[int, int]) -> tuple[int, int]:
-    """A range within the bounds of a clip; one beyond it is the nearer end, as min(max(x)) is."""
+    """A range, clipped: each bound of the clip that is outside the range becomes the nearer end of
+    the range."""
     low, high = found
     least, most = (int(min(max(bound, low), high)) for bound in _bounds(clip))
     return least, most
@@ -227,21 +231,22 @@ def _bounds(clip: Call) -> tuple[float, float]:
 
 
 def chain_before(call: Call, last: bool) -> list[Call]:
-    """The calls of a quantized chain that come right before one of it. last: whether that ends it.
+    """The operands of a call that belong to the same quantized chain. last: whether the call ends
+    it.
 
-    A chain begins with a product; a tensor that is added to it (`qnn.add`, or in TVM's form a cast
-    that is multiplied) comes from outside.
+    A chain begins with a product. A tensor added to it (by `qnn.add`, or in TVM's form a cast that
+    is multiplied) is not part of the chain.
     """
     assert isinstance(call.op, Op)
     operands = call.args[:1] if call.op.name in PARAMETERS else call.args
     before = [operand for operand in operands if isinstance(operand, Call)]
-    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or the addend
+    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or addend
         return [operand for operand in before if any(operand.is_op(op) for op in PRODUCTS)]
     return before
 
 
 def bias_axis(added: Call) -> int | None:
-    """The axis of the result that the numbers of a bias lie along; None when it is not a bias."""
+    """The axis of the result along which a bias varies; None if the addend is not a bias."""
     result = added.checked_type
     assert isinstance(result, TensorType)
     rank, shape = len(result.shape), array_of(added.args[1]).shape
@@ -256,7 +261,7 @@ def bias_axis(added: Call) -> int | None:
 
 
 def tvm_pattern(root: str) -> DFPattern:
-    """The chain of TVM 0.16's table: what `legalize_qnn_for_dnnl` makes, in float32."""
+    """The chain of TVM 0.16's table, in float32, as `legalize_qnn_for_dnnl` creates it."""
     zero = is_expr(const(0, "int32"))
     found: DFPattern = is_op(root)(
         wildcard(), is_constant(), zero, zero, is_constant(), is_constant()
@@ -273,7 +278,7 @@ def tvm_pattern(root: str) -> DFPattern:
 
 
 def exact_pattern(root: str) -> DFPattern:
-    """The chain of Relay's own operators: product, bias, requantize, clip, cast, qnn.add, clip."""
+    """The chain of Relay's qnn operators: product, bias, requantize, clip, cast, qnn.add, clip."""
 
     def constants(count: int) -> list[DFPattern]:
         return [is_constant() for _ in range(count)]

@@ -1,6 +1,6 @@
 """Code generation for quantized networks: maps qnn operators to the native runtime.
 
-`quantized.py` says which are supported, and what is exact about them.
+`quantized.py` states the supported operators, and which results are exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from byoc_lab.relay.ir.types import TensorType
 
 
 def parameters(nodes: list[Expr]) -> set[Expr]:
-    """Constants that are nothing but scales, zero points and biases of quantized numbers."""
+    """Constants that are used only as scales, zero points and biases of quantized numbers."""
     inside: set[Expr] = set()
     outside: set[Expr] = set()
     for node in nodes:
@@ -129,7 +129,7 @@ def _bias(builder: Any, call: Call) -> None:
 
 
 def _clip(builder: Any, call: Call) -> None:
-    """Into the limits of what made the integers."""
+    """Clips by narrowing the limits of the operand's producer."""
     made = _maker(builder, call)["attrs"]
     made["low"], made["high"] = clipped(call, (made["low"], made["high"]))
     builder.value_of[call] = builder.value_of[call.args[0]]
@@ -155,7 +155,7 @@ def _cast(builder: Any, call: Call) -> None:
 
 
 def _maker(builder: Any, call: Call) -> dict[str, Any]:
-    """The operation that made the integers a call changes, for it alone."""
+    """The producer of a call's integer operand, which must have no other user."""
     if builder.uses[call.args[0]] != 1:
         assert isinstance(call.op, Op)
         raise builder.refuse(

@@ -1,8 +1,8 @@
-"""Rewrites that bring networks into the forms that DNNL has kernels for.
+"""Rewrites networks into forms that have DNNL kernels.
 
-Names are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. Where a rewrite of TVM changes
-what a network computes (it writes another epsilon, moves a bias past a reshape that the bias does
-not fit, ...), ours leaves the network alone or keeps what was there.
+The names are from TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. Some rewrites of TVM change the
+results of a network: they replace the epsilon, or move a bias past a reshape that does not fit the
+bias. In these cases, the rewrites here keep the original value or do not apply.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _call(name: str, *args: Expr, **attrs: Any) -> Expr:
 class LayerNormRewrite(DFPatternCallback):
     """mean, variance, normalise, scale and shift along the last axis -> nn.layer_norm.
 
-    The variance may be written as the mean of squares of what is left after the mean. TVM always
-    writes epsilon=1e-05; here it is the one found.
+    The variance may be written as the mean of the squared deviations. TVM always writes
+    epsilon=1e-05; here the original epsilon is kept.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class LayerNormRewrite(DFPatternCallback):
         if pre.checked_type != ty or any(
             p.checked_type.shape != ty.shape[-1:] for p in (gamma, beta)
         ):
-            return post  # nn.layer_norm takes vectors, and its result has the type of the data
+            return post  # nn.layer_norm needs vectors, and its result has the type of the data
         epsilon = node_map[self.epsilon][0]
         assert isinstance(epsilon, Constant)
         value = next(e for e in EPSILONS if abs(float(epsilon.numpy()) - e) < e / 2)
@@ -83,7 +83,7 @@ def _along_last_axis(reduction: Expr, rank: int) -> bool:
 class DenseReshapeBiasGeluRewrite(DFPatternCallback):
     """dense, reshape, bias (, gelu) -> dense, bias (, gelu), reshape, which is one kernel.
 
-    Only for a bias with one element for each unit: TVM moves any.
+    Only for a bias with one element per unit; TVM moves any bias.
     """
 
     def __init__(self, has_gelu: bool = True) -> None:
@@ -102,7 +102,7 @@ class DenseReshapeBiasGeluRewrite(DFPatternCallback):
         assert isinstance(reshape, Call) and isinstance(result, TensorType)
         if shape != (units,) or result.shape[-1] != units:
             return post
-        if result != reshape.checked_type:  # numbers of more dimensions add some
+        if result != reshape.checked_type:  # the numbers have more axes than the data
             return post
         moved = _call("add", bias, dense)
         if self.has_gelu:

@@ -1,8 +1,8 @@
-"""A region in layouts with blocks, as AlterOpLayout leaves it, in layouts without.
+"""Converts a region with blocked layouts, as AlterOpLayout creates them, to layouts without blocks.
 
-The native runtime blocks for itself, differently for each kernel and processor, and fuses around
-that. So code generation undoes the blocks: what enters the region is turned at its edge, and what
-lies between follows.
+The native runtime chooses blocks itself, differently for each kernel and processor. So code
+generation removes the blocks: the region's inputs are converted at its boundary, and its operators
+get layouts without blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAYOUTS = ("data_layout", "kernel_layout", "out_layout", "layout")
 
 
 def unblocked(function: Function) -> Function:
-    """A typed function that computes the same, its operators in layouts without blocks."""
+    """An equivalent typed function whose operators have layouts without blocks."""
     if not any(isinstance(node, Call) and _blocked(node) for node in post_order(function.body)):
         return function
     plain = LayoutRewriter(function, _without_blocks).run()

@@ -1,4 +1,4 @@
-"""The C++ code of each family of operations, which computes one operation of a graph.
+"""The C++ code for each family of operations of a graph.
 
 A function gives the lines for one operation; they define its result, `t<id>`. operands: arguments
 of the post-ops that are fused into it.
@@ -15,7 +15,7 @@ from byoc_lab.backends.dnnl.cpp.tensors import TYPES, Operation, Tensors
 from byoc_lab.relay.op.framework.layout import inverse
 
 ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOEVEN": "to_even", "TOZERO": "to_zero"}
-STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms: float32 for any data
+STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms; always float32
 # Operations on quantized numbers, and their default rounding.
 QUANTIZED = {
     "quantize": "TONEAREST", "dequantize": "", "requantize": "UPWARD", "qadd": "UPWARD",
@@ -139,7 +139,7 @@ def _dense(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
 
 
 def _integer_dense(tensors: Tensors, op: Operation) -> list[str]:
-    """Only a matmul knows zero points; it has the weight the other way round."""
+    """As a matmul, because only matmul supports zero points; it needs the weight transposed."""
     (data, weight), out = op["inputs"], op["output"]
     given = [
         f"{{DNNL_ARG_SRC, as(t{data}, {tensors.plain(data)})}}",
@@ -289,7 +289,7 @@ def _lstm_cell(tensors: Tensors, op: Operation, operands: list[str]) -> list[str
 
 def _reduce(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     if tensors.shape(op["inputs"][0]) == tensors.shape(op["output"]):
-        # Along an axis of one element each of them gives that element: for oneDNN no reduction.
+        # A reduction along an axis of size 1 returns the data; oneDNN rejects it.
         return [f"t{op['output']} = as(t{op['inputs'][0]}, {tensors.plain(op['output'])});"]
     alg = {"prod": "mul"}.get(op["attrs"]["alg"], op["attrs"]["alg"])
     return [
@@ -315,14 +315,14 @@ def _reshape(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
 
 
 def _transpose(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
-    # A scalar has an axis here.
+    # Scalars have one axis in the C++ code.
     (data,), positions = op["inputs"], inverse(tuple(op["attrs"]["axes"] or [0]))
     rows = f"as(t{data}, {tensors.plain(data)})"
     return [f"t{op['output']} = transposed({rows}, {words.dims(positions)});"]
 
 
 def _quantized(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
-    """By the words of the header of quantized numbers: no primitive rounds as Relay does."""
+    """Calls a function of `onednn_quantized.h`, because no primitive rounds as Relay does."""
     kind, attrs, out = op["kind"], op["attrs"], op["output"]
     given = [f"t{t}" for t in op["inputs"]]
     if kind == "requantize" and len(given) == 5:

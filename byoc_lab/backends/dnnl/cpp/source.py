@@ -1,7 +1,7 @@
-"""A region as C++ code against oneDNN's public API that does the same as the native runtime.
+"""A region as C++ code that uses oneDNN's public API and computes the same as the native runtime.
 
-It is for reading and for taking elsewhere, so it is plain: every operation reorders what it needs
-and allocates its result. The runtime does the same with everything prepared once (native/).
+The code is meant to be read and copied, so it is plain: every operation reorders its operands and
+allocates its result. The runtime (native/) prepares all of this once.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from byoc_lab.run.symbols import c_text
 HEADER = Path(__file__).parent / "onednn_region.h"
 QUANTIZED_HEADER = HEADER.with_name("onednn_quantized.h")
 PostOps = Sequence[dict[str, Any]]
-# Kinds whose post-ops are in the primitive, as many as it has room for.
+# Kinds whose primitive includes post-ops, up to oneDNN's limit.
 FUSED = ("conv", "dense", "matmul")
 SOURCE, LIBRARY = "region.cc", "region.so"  # file names in the command that compiles a source
 
 
 def compile_command(source: str, library: str, folder: Path | None = None) -> list[str]:
-    """The line that compiles a source into a shared library, against the oneDNN that the extension
+    """The command that compiles a source into a shared library, with the oneDNN that the extension
     was built with.
 
-    Raises BuildError when that has no headers.
+    Raises BuildError if oneDNN's headers are missing.
     """
     package = folder or _package()
     include, libraries = package / "_include", package / "_libs"
-    if (elsewhere := libraries / "directory").exists():  # a oneDNN that is installed elsewhere
+    if (elsewhere := libraries / "directory").exists():  # oneDNN is installed elsewhere
         libraries = Path(elsewhere.read_text(encoding="utf-8"))
     if not (include / "dnnl.hpp").exists():
         raise BuildError(f"oneDNN's headers are not in {include}: install the package again")
@@ -46,8 +46,8 @@ def compile_command(source: str, library: str, folder: Path | None = None) -> li
 
 
 def _package() -> Path:
-    """The folder of the compiled parts of this package (apart from its Python files if the
-    installation is editable)."""
+    """The folder of this package's compiled files. In an editable installation, it is not the
+    folder of the Python files."""
     from importlib.metadata import files
 
     for file in files("byoc-lab") or ():
@@ -57,10 +57,10 @@ def _package() -> Path:
 
 
 def cpp_source(graph: dict[str, Any]) -> str:
-    """C++ that defines `void <symbol>(inputs, constants, outputs)`: arrays of row-major arrays, of
-    the dtypes that the graph's tensors have.
+    """C++ that defines `void <symbol>(inputs, constants, outputs)`. Each parameter is an array of
+    row-major arrays with the dtypes of the graph's tensors.
 
-    graph: as in native/README.md. Raises BuildError for a graph that is not so.
+    graph: as in native/README.md. Raises BuildError for a malformed graph.
     """
     try:
         check_graph(graph)

@@ -1,7 +1,7 @@
-"""The tensors of a graph in C++, and the check that nothing in a graph but numbers reaches it.
+"""The tensors of a graph in C++, and a check of everything that is written into the C++ code.
 
-A graph may come from a file. Of its strings only names are free text; they stand in comments alone,
-and are written by `c_text`.
+A graph may be read from a file, so it is not trusted. Only its names may be arbitrary text; they
+occur only in comments, escaped by `c_text`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Tensors:
         self.graph = graph
 
     def shape(self, tensor: int) -> list[int]:
-        """oneDNN has no rank 0: a scalar is a vector of one element."""
+        """The shape for oneDNN, which has no rank 0: a scalar is a vector of one element."""
         return self.graph["tensors"][tensor]["shape"] or [1]
 
     def dims(self, tensor: int) -> str:
@@ -40,7 +40,7 @@ class Tensors:
         return "" if dtype == "float32" else f", Type::{TYPES[dtype]}"
 
     def plain(self, tensor: int, shape: Sequence[int] | None = None) -> str:
-        """The tensor row-major, as it is or in another shape."""
+        """The descriptor of the tensor, row-major, in its own shape or in `shape`."""
         dims = self.dims(tensor) if shape is None else words.dims(shape)
         return f"plain({dims}{self.type(tensor)})"
 
@@ -49,8 +49,8 @@ class Tensors:
 
 
 def check_graph(graph: Mapping[str, Any]) -> None:
-    """Raise BuildError when a part of a graph that is written into C++ is neither a number nor a
-    word, and for a symbol that is not an identifier of C."""
+    """Raise BuildError if the symbol is not a C identifier, or if a part of the graph that is
+    written into C++ is neither a number nor a word."""
     checked_symbol(graph["symbol"])
     for role in ("tensors", "ops", "inputs", "constants", "outputs"):
         if not isinstance(graph[role], (list, tuple)):

@@ -1,4 +1,4 @@
-"""Words of C++ that the writer of a region's source (`cpp_source`) puts together."""
+"""C++ fragments that `cpp_source` combines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ ELTWISE = {"sigmoid": "logistic", "gelu": "gelu_erf", "softplus": "soft_relu",
 
 
 def family(kind: str) -> str:
-    """The family of operation kinds that are written alike: "conv", "pool", "resample"."""
+    """The family of an operation kind: "conv", "pool", "resample"; other kinds are their own
+    family."""
     if kind.startswith("conv"):
         return "conv"
     if "_pool" in kind:
@@ -21,7 +22,7 @@ def family(kind: str) -> str:
 
 
 def attributes(op: dict[str, Any]) -> str:
-    """Of a product: its post-ops, and whether its data has a zero point."""
+    """The attributes of a product: its post-ops, and whether its data has a zero point."""
     return "with(ops, true)" if op["attrs"].get("data_zero_point") else "with(ops)"
 
 
@@ -56,7 +57,7 @@ def binary(entry: dict[str, Any]) -> str:
 
 
 def window(attrs: dict[str, Any], axes: int) -> tuple[list[int], ...]:
-    """strides, gaps between taps, padding before and after."""
+    """The strides, the gaps between kernel elements, and the padding before and after."""
     pads = attrs.get("padding", [0] * 2 * axes)
     gaps = [d - 1 for d in attrs.get("dilation", [1] * axes)]
     return attrs.get("strides", [1] * axes), gaps, pads[:axes], pads[axes:]

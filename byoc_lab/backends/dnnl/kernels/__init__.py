@@ -1,20 +1,19 @@
 """oneDNN kernels to call directly, on NumPy arrays or any CPU tensor with DLPack, of float32 or of
 bfloat16 (an array of ml_dtypes, or its bits in uint16), and of integers if a kernel says so.
 
-Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Strided
-inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every
+Each kernel returns `out`, or a new array (on a 64-byte boundary) if `out` is None. Strided
+inputs are copied first; `out` must be writable, row-major and must not overlap the inputs. Every
 argument is checked before memory is touched: TypeError for a wrong type or dtype, ValueError for a
 wrong shape, size or value, naming the argument, what was found and what was expected.
 
 Layouts are NCHW for data and OIHW for weights, as in Relay's operators of the same names.
-Formulas are those of oneDNN's primitives of the same names, stated in native/src/ops.
+The formulas are in native/src/ops; they equal oneDNN's formulas for primitives of the same names.
 
-`post_ops` is what happens to the result before it is stored, in one kernel where oneDNN can, in
-another behind it where not: a list of dicts as in native/README.md ({"kind": "eltwise", "alg":
-"relu"}, {"kind": "binary", "alg": "add", "input": array}, {"kind": "sum", "input": array}), with
-arrays as inputs; that of a binary one may be a number. Every kernel whose result is float32 or
-bfloat16 takes them, but for those that only move elements (`transpose`, `reorder`) and
-`dequantize`.
+`post_ops` are operations on the result before it is stored, in the same kernel if oneDNN can fuse
+them, else in a kernel after it. They are a list of dicts as in native/README.md ({"kind":
+"eltwise", "alg": "relu"}, {"kind": "binary", "alg": "add", "input": array}, {"kind": "sum",
+"input": array}), with arrays as inputs; the input of a binary post-op may be a number. Every kernel
+with a float32 or bfloat16 result accepts post-ops, except `transpose`, `reorder` and `dequantize`.
 """
 
 from byoc_lab.backends.dnnl.kernels.convolution import (

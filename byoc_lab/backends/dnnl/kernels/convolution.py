@@ -85,7 +85,7 @@ conv2d_bias, conv2d_relu, conv2d_bias_relu = (
 def out_channels_first(weight: np.ndarray, groups: int) -> np.ndarray:
     """A transposed convolution's weight (C, O/groups, ...) as a convolution's: (O, C/groups, ...).
 
-    An array that does not fit is given back as it is, for the native check to name.
+    An array that does not fit is returned unchanged; the native check then reports it.
     """
     whole = isinstance(groups, int | np.integer) and not isinstance(groups, bool) and groups > 0
     if weight.ndim < 3 or not weight.size or not whole or weight.shape[0] % groups:

@@ -28,7 +28,7 @@ def dense(
 def dense_bias(
     data: Any, weight: Any, bias: Any, *, post_ops: PostOps = (), out: Any = None
 ) -> Any:
-    """dense(data, weight) + bias in one kernel; bias (M,) or (1, M)."""
+    """dense(data, weight) + bias in one kernel; bias has shape (M,) or (1, M)."""
     tensors = {"data": data, "weight": weight, "bias": bias}
     return run("dense_bias", "dense", tensors, {}, out, post_ops, optional=())
 

@@ -37,7 +37,7 @@ def layer_norm(
 ) -> Any:
     """(data - mean) / sqrt(variance + epsilon) * gamma + beta along the last axis.
 
-    data (..., C); gamma and beta (C,). The variance is that of the elements, divided by C.
+    data (..., C); gamma and beta (C,). The variance is the sum of squared deviations divided by C.
     """
     tensors = {"data": data, "gamma": gamma, "beta": beta}
     return run("layer_norm", "layer_norm", tensors, {"epsilon": epsilon}, out, post_ops)

@@ -1,8 +1,8 @@
 """Quantized numbers, real = scale * (integer - zero point); see native/src/ops/quantized.cc.
 
-Bit for bit what Relay's operators of the same names give: `requantize` is integer arithmetic.
-Scales (positive, taken as float32) and zero points (integers of 32 bits) are numbers, or vectors
-along `axis`.
+Results equal those of Relay's operators of the same names bit for bit: `requantize` computes in
+integers. Scales (positive, taken as float32) and zero points (integers of 32 bits) are numbers, or
+vectors along `axis`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def requantize(
     dtype: str = "int8",
     out: Any = None,
 ) -> Any:
-    """data + bias, integers of one scale and zero point, as integers of another.
+    """data + bias, converted from the input scale and zero point to the output scale and zero
+    point.
 
-    rounding: of halves, "UPWARD" or "TONEAREST" (away from zero). output_scale and
+    rounding: how halves are rounded, "UPWARD" or "TONEAREST" (away from zero). output_scale and
     output_zero_point are single numbers.
     """
     parameters = _parameters(
@@ -64,7 +65,7 @@ def requantize(
 def _parameters(kernel: str, *given: tuple[str, Any, Any]) -> dict[str, np.ndarray]:
     """Scales and zero points (numbers, lists of numbers or tensors) as arrays, by name.
 
-    given: for each pair the beginning of its names, the scale and the zero point.
+    given: triples of a name prefix, a scale and a zero point.
 
     Raises ArgumentError for a value of another kind, InputError for a scale that is not a positive
     number and for a zero point of more than 32 bits.

@@ -25,7 +25,7 @@ SIDES = {
 
 
 def named(function: AnyFunction, name: str, doc: str) -> AnyFunction:
-    """A function that was made for a number of axes, as one that was written for it."""
+    """The function, renamed and documented like one written for its number of axes."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = inspect.cleandoc(doc)
     return function
@@ -42,10 +42,10 @@ def run(
     optional: Sequence[str] = ("bias",),
     first: PostOps = (),
 ) -> Any:
-    """Run one native operation. The name is for messages.
+    """Run one native operation; `kernel` is its name in messages.
 
-    optional: of the tensors, those that may be None. first: post-ops that the kernel itself has.
-    dtype: of the result, where neither `out` nor the operands tell it.
+    optional: the names of tensors that may be None. first: post-ops that belong to the kernel.
+    dtype: of the result, if neither `out` nor the operands determine it.
     """
     where = f"byoc_lab.dnnl.{kernel}"
     given = [
@@ -86,7 +86,7 @@ def _described(values: Sequence[Any]) -> tuple[list[list[int]], list[str]]:
 def _chain(
     where: str, first: PostOps, post_ops: PostOps, dtype: str
 ) -> tuple[list[dict[str, Any]], list[Any]]:
-    """The post-ops with numbers for inputs, and the tensors that the numbers count."""
+    """The post-ops with input tensors replaced by their indices, and these tensors."""
     if not isinstance(post_ops, list | tuple):
         raise ArgumentError(
             f"{where}: post_ops: expected a list of dicts, found {type(post_ops).__name__}"
@@ -140,7 +140,8 @@ def window(strides: Ints, padding: Ints, dilation: Ints, axes: int) -> dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's; everything else is left for the native check to name."""
+    """A NumPy number as a Python number; other values are unchanged, and the native check reports
+    invalid ones."""
     if isinstance(value, list | tuple):
         return [_plain(element) for element in value]
     return value.item() if isinstance(value, np.generic) else value

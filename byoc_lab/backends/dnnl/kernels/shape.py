@@ -1,4 +1,4 @@
-"""Kernels that put elements in other places, or together; see native/src/ops."""
+"""Kernels that move, join or reduce elements; see native/src/ops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.errors import ArgumentError, InputError
 def concatenate(
     data: Sequence[Any], *, axis: int = 0, post_ops: PostOps = (), out: Any = None
 ) -> Any:
-    """Concatenate arrays along `axis`; their other dimensions agree."""
+    """Concatenate arrays along `axis`; their other dimensions must be equal."""
     if not isinstance(data, list | tuple):
         raise ArgumentError(
             f"byoc_lab.dnnl.concatenate: data: expected a list of tensors, "
@@ -44,7 +44,7 @@ def strided_slice(
 
 
 def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
-    """The axes of data in another order, laid out anew: axis n of the result is axes[n] of data.
+    """data transposed and copied: axis n of the result is axes[n] of data.
 
     data: of any dtype, as it is only moved.
     """
@@ -80,8 +80,8 @@ def resample(
 def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> Any:
     """data in `src_layout` reordered to `dst_layout`; of any dtype.
 
-    Layouts are written as TVM's: a capital for each axis in the order of memory, and blocks behind
-    them. From "NCHW" to "NCHW16c", data (N, C, H, W) becomes (N, C // 16, H, W, 16); a block has to
+    Layouts are written as in TVM: a capital letter for each axis in memory order, then the blocks.
+    From "NCHW" to "NCHW16c", data (N, C, H, W) becomes (N, C // 16, H, W, 16); a block has to
     divide its axis.
     """
     where = "byoc_lab.dnnl.reorder"
