@@ -31,7 +31,7 @@ INPUT = (
     "saved trace, or a recording that tvm_recorder.py made in a real TVM, for the module that it "
     "began with; or - for Relay text from standard input"
 )
-MAX_UNPACKED = 1 << 32  # maximum of bytes of unpacked arrays
+MAX_UNPACKED = 1 << 32  # maximum size of unpacked arrays, in bytes
 DEFAULT_PIPELINE = "dnnl"
 PIPELINE = (
     f"the name of the pipeline (default: {DEFAULT_PIPELINE}); for a Relax module also a name that "

@@ -56,6 +56,6 @@ def load_importer(path: str | PathLike[str]) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     module.__package__ = PACKAGE
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", (ImportWarning, DeprecationWarning))  # about __package__
+        warnings.simplefilter("ignore", (ImportWarning, DeprecationWarning))  # __package__
         spec.loader.exec_module(module)
     return module

@@ -43,8 +43,8 @@ class ContainmentError(ByocLabError, RuntimeError):
 
 @cache
 def way() -> str:
-    """The first of WAYS that works on this machine, found by trying. Raises ContainmentError if
-    none works."""
+    """The first kind of container (of WAYS) that works on this machine, found by trying. Raises
+    ContainmentError if none works."""
     reasons = []
     for name in WAYS if os.geteuid() else reversed(WAYS):
         reason = failure(name)
@@ -58,7 +58,7 @@ def way() -> str:
 
 
 def possible() -> bool:
-    """Whether `way` finds a kind of container that works."""
+    """Whether a kind of container works on this machine."""
     try:
         return bool(way())
     except ContainmentError:
@@ -66,7 +66,8 @@ def possible() -> bool:
 
 
 def failure(name: str) -> str:
-    """Why a kind of WAYS does not work on this machine; empty if it works."""
+    """The reason why a kind of container (of WAYS) does not work on this machine; empty if it
+    works."""
     if sys.platform != "linux":
         return f"needs Linux, found {sys.platform}"
     if name == "bubblewrap" and shutil.which("bwrap") is None:

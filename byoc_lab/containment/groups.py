@@ -107,7 +107,8 @@ def parent() -> Path:
 
 @cache
 def failure() -> str:
-    """Why no group can limit memory on this machine, found by trying; empty if one can."""
+    """The reason why control groups cannot limit memory on this machine, found by trying; empty if
+    they can."""
     if sys.platform != "linux":
         return f"needs Linux, found {sys.platform}"
     try:
@@ -121,7 +122,7 @@ def failure() -> str:
 
 
 def _refusal(path: Path) -> str:
-    """Why no group with our limits can be created in a group; empty if one can."""
+    """The reason why a group with our limits cannot be created in `folder`; empty if it can."""
     if not (os.access(path, os.W_OK) and os.access(path / "cgroup.procs", os.W_OK)):
         return FORBIDDEN
     missing = set(CONTROLLERS) - set(_read(path / "cgroup.controllers").split())

@@ -66,7 +66,7 @@ def end_all(child: int, contained: bool) -> None:
 
 
 def _command(process: str) -> bytes:
-    """The command line of a process; after a fork, that of its parent until it executes a
+    """The command line of a process. A fork has its parent's command line until it executes a
     program."""
     return Path(f"/proc/{process}/cmdline").read_bytes()
 

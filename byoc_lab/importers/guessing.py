@@ -96,7 +96,7 @@ class _Search:
         self.importing, self.constants = importing, constants
         self.tried: set[tuple[Any, ...]] = set()
         self.nodes = 0
-        self.keys: dict[str, tuple[Any, ...]] = {}  # by input: sizes, or their keys
+        self.keys: dict[str, tuple[Any, ...]] = {}  # {input: sizes, or their keys}
         self.first: Lengths = {}
         self.choices: dict[Any, Sequence[int]] = {}
         for one in inputs:

@@ -91,7 +91,7 @@ def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
         )
     if not (attrs.center and attrs.scale):
         raise BuildError("DNNL normalises groups with center and scale, found one of them missing")
-    groups = int(getattr(attrs, "num_groups", shape[1]))  # of an instance norm, each channel
+    groups = int(getattr(attrs, "num_groups", shape[1]))  # instance norm: each channel
     size = prod(shape[1:]) // groups
     one, zero = (relay.const(np.full(size, n, np.float32)) for n in (1, 0))
     rows = relay_call("reshape", data, (shape[0], groups, size))

@@ -5,4 +5,4 @@ from __future__ import annotations
 
 from byoc_lab.passes import *  # noqa: F403
 from byoc_lab.passes import __all__ as __all__
-from byoc_lab.passes import __getattr__ as __getattr__  # names the folder of other passes
+from byoc_lab.passes import __getattr__ as __getattr__  # its errors name the folder of other passes

@@ -109,8 +109,8 @@ def build(
     if unknown_lengths(mod["main"]):
 
         def make(known: IRModule, empty: bool) -> Executable:
-            """Builds for inputs of known shapes. If one is `empty`, nothing is offloaded, because
-            back ends may reject tensors without elements."""
+            """Builds for inputs of known shapes. If one of the tensors has no elements (`empty`),
+            nothing is offloaded, because back ends may reject such tensors."""
             do = offload and not empty
             return build(
                 known,

@@ -156,7 +156,7 @@ class Interpreter(ABC):
             self.observer.on_value(variable, value)
 
     def fail(self, node: Expr, reason: str) -> NoReturn:
-        """Raise this interpreter's error, with the place of `node`."""
+        """Raise this interpreter's error, with the source location of `node`."""
         raise self.error(f"{node.span}: {reason}" if node.span else reason)
 
     # Rules

@@ -26,7 +26,7 @@ class Lifetimes:
     def __init__(self, parts: Parts):
         self.parts = parts
         self.owners: dict[Expr, Expr] = {}
-        self.uses: dict[Expr, dict[Expr, int]] = {}  # by the root of the scope
+        self.uses: dict[Expr, dict[Expr, int]] = {}  # key: root of the scope
 
     def of(self, root: Expr) -> dict[Expr, int]:
         """The number of uses of each node in the scope of `root`: a new dictionary to count down.

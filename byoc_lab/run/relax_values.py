@@ -17,7 +17,7 @@ def name_of(variable: Any) -> str:
 
 
 def sizes_of(ty: Any) -> list[Any] | None:
-    """The sizes of a tensor type; None for other types, and if it has none."""
+    """The sizes of a tensor type; None for other types, and if the sizes are unknown."""
     values = getattr(getattr(ty, "shape", None), "values", None)
     return None if values is None else list(values)
 

@@ -55,9 +55,10 @@ def shown(name: object) -> str:
 def c_text(text: str) -> str:
     r"""Any text in a form that is safe inside a comment or a string literal of C and C++.
 
-    Printable characters stay, but for those that could end the comment or the literal or continue
-    its line (", \, *, and ?, which begins trigraphs): these and all others become octal escapes of
-    their UTF-8 bytes. A lone surrogate is written like any other code point.
+    Printable characters are unchanged, except those that could end the comment or the literal or
+    continue its line (", \, *, and ?, which begins trigraphs). These and all other characters
+    become octal escapes of their UTF-8 bytes. A lone surrogate is written like any other code
+    point.
     """
     return "".join(c if c.isprintable() and c not in '"\\*?' else _octal(c) for c in text)
 

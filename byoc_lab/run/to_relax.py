@@ -41,7 +41,7 @@ GROWS = (
     ". byoc_lab.run.evaluate runs it with NumPy; an importer unrolls a loop if the number of its "
     "turns and its condition are constants (freeze=)"
 )
-DEPTH = "depth"  # key, among the values of a function, of the number of active functions
+DEPTH = "depth"  # key of the call depth among the values of a function
 
 
 def to_relax(

@@ -1,4 +1,4 @@
-"""`tvm.relay.frontend.common`: expressions that importers build of several operators."""
+"""`tvm.relay.frontend.common`: expressions that importers compose of several operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ensure_scalar_shape(x: Expr) -> Expr:
 
 
 def try_resolve_var_to_const(x: Expr, graph_params: Mapping[str, Any]) -> Expr:
-    """A parameter's value as a constant; other expressions as they are."""
+    """A parameter's value as a constant; other expressions are unchanged."""
     if isinstance(x, Var) and x.name_hint in graph_params:
         value = graph_params[x.name_hint]
         return relay.const(value.numpy() if hasattr(value, "numpy") else value)
@@ -108,7 +108,8 @@ def autopad(
 ) -> Expr:
     """Pads the spatial dimensions so that a window with these strides gives ceil(size / stride).
 
-    The odd one of the padding is behind for SAME_UPPER, in front for SAME_LOWER.
+    An odd total padding has its additional element at the end for SAME_UPPER, at the start for
+    SAME_LOWER.
     """
     shape = infer_shape(data)
     sizes = shape[len(shape) - len(kernel_shape) :]

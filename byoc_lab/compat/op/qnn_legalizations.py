@@ -56,7 +56,7 @@ def _target(allow_none: bool) -> Any:
     return import_tvm().target.Target.current(allow_none)
 
 
-# Helpers: each makes of a quantized product one that some hardware computes well ------------------
+# Helpers: each converts a quantized product to a form that some hardware computes fast ------------
 
 
 def helper_no_fast_int8_hw_legalization(
@@ -126,7 +126,7 @@ def _shift(data: Expr, zero_point: Expr, out_dtype: str) -> tuple[Expr, Expr]:
     return relay.cast(wide, out_dtype), zero
 
 
-# What the kinds of targets ask for ----------------------------------------------------------------
+# The helper for each kind of target ---------------------------------------------------------------
 
 
 def _cpu(name: str, attrs: Any, types: list[Any]) -> Helper:
@@ -145,7 +145,8 @@ def _cuda(name: str, attrs: Any, types: list[Any]) -> Helper:
     return helper_change_dtypes_to_int8
 
 
-# {key of a target: helper for an operator}; the first matching key counts.
+# {key of a target: function that selects the helper for an operator}; the first matching key
+# counts.
 BY_TARGET: dict[str, Callable[[str, Any, list[Any]], Helper]] = {
     "arm_cpu": _arm_cpu,
     "cpu": _cpu,

@@ -60,7 +60,7 @@ def _left_to_host(mod: IRModule) -> list[str]:
 
     Raises BuildError for a region that neither compiles.
     """
-    if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
+    if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script registered its own
         return []
     found = []
     for gv, function in mod.functions.items():

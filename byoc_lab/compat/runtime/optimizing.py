@@ -64,7 +64,8 @@ def _default_passes() -> list[Pass]:
 
 
 def _is_cast_to_int32(expr: Expr) -> bool:
-    """Excluded, so that each such cast can be fused with its users."""
+    """Whether an expression is a cast to int32. Such casts are not merged, so that each can be
+    fused with its users."""
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name != "cast":
         return False
     return expr.attrs["dtype"] == "int32"

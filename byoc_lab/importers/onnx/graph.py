@@ -173,7 +173,7 @@ class GraphConverter:
 
     def _converted(self, node: Node) -> Any:
         converter = converter_of(node.domain, node.op_type)
-        assert converter is not None  # _check_supported saw to it
+        assert converter is not None  # ensured by _check_supported
         try:
             return converter(node)
         except UnsupportedOperatorError:

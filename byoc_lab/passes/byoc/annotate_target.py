@@ -163,7 +163,7 @@ class _Annotator:
         return new
 
     def _annotation(self, pre: Call, post: Call) -> Expr:
-        """An annotation of an earlier run."""
+        """Handle a `compiler_begin` or `compiler_end` that an earlier run added."""
         if self.options.era:
             return post
         new = self._taken_over(post)

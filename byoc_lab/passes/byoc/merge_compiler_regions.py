@@ -74,7 +74,7 @@ class _Joining:
 
     def __init__(self, regions: RegionSet):
         self._begins = regions.opened
-        # For each begin of an end: the regions of its operand and of its user.
+        # For each begin whose operand is an end: the regions of its operand and of its user.
         self._sides: dict[Expr, tuple[int, int]] = {}
         self._earlier: dict[int, int] = {}  # region -> the region that it was joined to
         for begin in regions.opened:

@@ -131,9 +131,9 @@ def remove_default(pre: Expr, post: Expr) -> Expr | None:
 class _External:
     """The external function of a region while it is being created."""
 
-    params: dict[Expr, Var] = field(default_factory=dict)  # by the operand of the begin
+    params: dict[Expr, Var] = field(default_factory=dict)  # key: operand of the begin
     args: list[Expr] = field(default_factory=list)
-    result_of: dict[Expr, Expr] | None = None  # by the operand of the end; set by the first end
+    result_of: dict[Expr, Expr] | None = None  # key: operand of the end; set by the first end
     name: str = ""  # set by the first end
 
 

@@ -130,7 +130,7 @@ class _Backward:
             if scale is not None and factor not in self.kept and fits(message, scale):
                 self.dropped[call] = taker
                 self.scale_for[taker] = scale
-            return  # one operand with a message is the only candidate, whether it fits or not
+            return  # only the first operand with a message is tried
 
     def _rewrite(self, pre: Any, post: Any) -> Expr:
         if pre in self.dropped:

@@ -72,7 +72,8 @@ class _Forward:
         self.messages: dict[Expr, ScaleRequest | None] = {}
         self.memo: dict[Expr, Expr] = {}
         self.scaled: dict[Expr, _Scaled] = {}
-        # Operator between a scale and its taker -> the operator on the unscaled operand.
+        # Operator between a scale and the operator that absorbs it -> its copy on the unscaled
+        # operand.
         self.passed: dict[Expr, Expr] = {}
 
     def run(self) -> Function:

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
-from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
+from byoc_lab.passes.framework.context import PassContext as PassContext  # re-exported
 from byoc_lab.passes.framework.hook import rewriting
 from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function

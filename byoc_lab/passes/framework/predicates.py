@@ -115,8 +115,8 @@ def _described(answer: object) -> str:
 class Answers:
     """The answers of checks and predicates to some questions.
 
-    odd: remarks on the odd ones. changing: the checks and predicates that answered otherwise when
-    they were asked again. changes: that in words.
+    odd: remarks on the odd ones. changing: the checks and predicates with a different result when
+    called again. changes: descriptions of these differences.
     """
 
     odd: list[str] = field(default_factory=list)
@@ -142,8 +142,8 @@ class Answers:
 
 
 def changed_answer(predicate: Callable[[Any], Any], expr: Expr, answer: bool) -> str:
-    """The answer of a check or predicate that is asked once more, in words; empty if it is the same
-    answer."""
+    """Calls a check or predicate again; describes the result, or returns "" if it is the same as
+    before."""
     try:
         again: object = bool(predicate(expr))
     except Exception as error:

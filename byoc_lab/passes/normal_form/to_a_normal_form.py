@@ -152,11 +152,11 @@ class Normaliser:
                     stack += [(p, None, inside, False) for p in reversed(node.parts())]
 
     def opens(self, node: Expr, part: int) -> int | None:
-        """The index of the part that closes the scope which a part of a node opens; None if that
-        part does not open a scope.
+        """If a part of a node opens a scope, the index of the part at the end of that scope; else
+        None.
 
-        For a match, also the pattern variables open scopes (they need no binding). For a let, all
-        parts do, so that values shared with other nodes are bound before it.
+        In a match, pattern variables also open scopes (they need no binding). In a let, all parts
+        open scopes, so that values shared with other nodes are bound before the let.
         """
         if isinstance(node, Let):
             return LET_BODY

@@ -68,7 +68,7 @@ def dequantize(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.QUANTIZE)
 def quantize(call: AnyValue, types: AffineTypes) -> Result:
-    """A requantize, if the end of the region has a different scale or zero point."""
+    """The operand, requantized if the end of the region has a different scale or zero point."""
     x, scale, zero = call.args
     have = types.of_tensor(x)
     want = TensorAffineType(scale, zero, call.attrs.out_dtype, call.attrs.axis)

@@ -116,7 +116,7 @@ class MergeScalesAndShifts(DFPatternCallback):
     """`(%x * a + b) * c + d` -> `%x * (a * c) + (b * c + d)`.
 
     Not in TVM, where `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` shorten a chain of
-    such pairs by one pair per round; this halves it per round.
+    such pairs by one pair per round; this rewrite halves the chain per round.
     """
 
     reason = "the scales are merged into one, and the shifts into one"

@@ -1,8 +1,8 @@
-"""Sizes of Relax that are known at run time only: DNNL supports one, the leading batch axis.
+"""Relax sizes that are known at run time only: DNNL supports one, the leading batch axis.
 
-A region is compiled for a batch of `NOMINAL`; the runtime prepares itself for others when they
-come (native/README.md), as long as each sample is treated on its own. A reshape to a shape with the
-batch in it stays on the host, where it moves nothing: Relax gives it the shape as an operand.
+A region is compiled for a batch of `NOMINAL`. If each sample is computed separately, the runtime
+also creates primitives for other batch sizes when they first occur (native/README.md). A reshape to
+a shape that contains the batch stays on the host, because Relax passes the shape as an operand.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def follows_from_inputs(expr: Expr) -> bool:
 
 
 def _shape_and_value(node: Expr) -> tuple[bool, bool]:
-    """Two answers: whether the shape, and whether the value of a node is known once the shapes of
-    variables are known."""
+    """Whether the shape of a node, and whether its value, is known once the shapes of variables are
+    known."""
     if isinstance(node, (Op, Function)) or not node.is_typed:
         return False, False
     value = isinstance(node, Constant)

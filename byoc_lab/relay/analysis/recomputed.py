@@ -46,7 +46,7 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
     found = []
     for at in values.computed.values():
         by_result = {values.results.get(place): calls[0] for place, calls in at.items()}
-        if len(by_result) > 1:  # the host is one place, so another one is a region
+        if len(by_result) > 1:  # the host counts once, so one of two places is a region
             found.append(Recomputed(*map(tuple, zip(*by_result.values(), strict=True))))
     return found
 

@@ -355,7 +355,8 @@ _HOLES = {kind: IncompleteType(kind) for kind in TypeKind}
 
 
 def without_holes(ty: Type) -> Type:
-    """`ty` with all holes replaced by one, so that types with holes can be compared."""
+    """`ty` with all its holes replaced by the same hole, so that types with holes can be
+    compared."""
     if not ty.has_holes:
         return ty
     if isinstance(ty, IncompleteType):

@@ -269,7 +269,8 @@ class Clause:
 
 
 class Match(Expr):
-    """`match (data) { clauses }`: the value is that of the first clause whose pattern matches.
+    """`match (data) { clauses }`: evaluates to the result of the first clause whose pattern
+    matches.
 
     complete: whether the clauses must cover every value, which type inference checks. `match?` may
     leave cases out.

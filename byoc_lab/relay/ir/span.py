@@ -26,7 +26,7 @@ _set = object.__setattr__
 
 
 class Span:
-    """The place of a node in a text; lines and columns count from 1, the end is exclusive.
+    """The source location of a node; lines and columns count from 1, the end is exclusive.
 
     Line 0: the node was not read from text but imported, and `source_name` is the name of the
     model's node.
@@ -101,7 +101,7 @@ class Span:
 
     @property
     def is_text(self) -> bool:
-        """Whether this is a place in a text."""
+        """Whether this is a location in a text, not the name of a model's node."""
         return self.line > 0
 
     def __repr__(self) -> str:

@@ -23,7 +23,8 @@ KERNEL, STRIDE = 4, 2
 
 
 def _deconv(data: Expr, channels: int, size: int, layout: str, name: str) -> Expr:
-    """A transposed convolution whose result has `size` rows and columns, twice the data's."""
+    """A transposed convolution whose result has `size` rows and columns, twice as many as the
+    data."""
     pad = (KERNEL - 1) // 2
     more = (size + 2 * pad - KERNEL) % STRIDE
     return layers.conv2d_transpose(

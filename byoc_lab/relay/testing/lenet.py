@@ -1,6 +1,6 @@
 """LeNet-5, for images of 28x28. TVM has no such module: this one is byoc_lab's own.
 
-In the form that is common today: average pooling without weights, every feature map of the second
+This is the form common today: average pooling without weights, every feature map of the second
 convolution connected to all feature maps of the first, softmax instead of radial basis functions.
 The first convolution pads the image to the paper's 32x32.
 Source: LeCun, Bottou, Bengio and Haffner, "Gradient-Based Learning Applied to Document

@@ -27,8 +27,8 @@ _numbers = count()
 def many(item: str) -> str:
     """A regular expression for any number of `item`, like `(item)*`.
 
-    For that, Python keeps 160 bytes per repetition, even of one character; this expression releases
-    them every 200 repetitions.
+    For `(item)*`, Python keeps 160 bytes per repetition, even of one character; the returned
+    expression releases them every 200 repetitions.
     """
     group = f"_{next(_numbers)}"
     return rf"(?:(?=(?P<{group}>(?:{item}){{1,200}}))(?P={group}))*"

@@ -85,7 +85,7 @@ class NodePrinter(ValuePrinter):
         self.undeclared: set[Var] = set()
         self.home: dict[Expr, Expr | None] = {}  # the node in whose scope a line is
         self.scopes: list[Expr | None] = [None]  # nodes whose scopes are being written
-        self.open: set[Expr | None] = {None}  # the same, for look-up
+        self.open: set[Expr | None] = {None}  # the elements of `scopes`, for look-up
         self.let_depth = 0
         self.buffers: list[Block] = []  # lines of the scopes being written
 

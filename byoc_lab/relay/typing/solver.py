@@ -272,7 +272,8 @@ class Solver(CallRules, DataTypeRules):
         at: Span | None = None,
         found_first: bool = False,
     ) -> Type:
-        """Unify two types. TVM names the expected one first, or the found one."""
+        """Unify two types. `found_first`: whether TVM's error names the found type before the
+        expected type."""
         try:
             return self.unifier.unify(found, wanted)
         except Conflict as error:

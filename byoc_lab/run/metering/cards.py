@@ -24,7 +24,7 @@ HEAD = (
     "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s",
     "of matmul rate", "bytes in and out", "largest error", "nearest to its tolerance",
 )  # fmt: skip
-NUMBERS = tuple(range(2, len(HEAD)))  # columns
+NUMBERS = tuple(range(2, len(HEAD)))  # columns aligned to the right
 HOST = "llvm"
 
 

@@ -52,7 +52,7 @@ class _Lifter:
     def __init__(self, out: IRModule):
         self.out = out
         self.names = _unused_names(out)
-        self.lifted: dict[int, list[tuple[Function, Expr]]] = {}  # by structural hash
+        self.lifted: dict[int, list[tuple[Function, Expr]]] = {}  # key: structural hash
 
     def lift_all_in(self, root: Function) -> Function:
         own_names: dict[Expr, list[Var]] = {}

@@ -180,7 +180,7 @@ class _Plan:
     def __init__(self, combiner: Combiner, group: Group):
         self.combiner = combiner
         self.first = group[0][0]
-        self.parents: list[int] = []  # by follower: which argument is what is followed
+        self.parents: list[int] = []  # per follower: index of the argument from its branch
         depth = 1
         while depth < min(map(len, group)):
             parent = group[0][depth].args.index(group[0][depth - 1])

@@ -42,7 +42,7 @@ def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
-BRANCHES = {True: "then_branch", False: "else_branch"}  # by the condition
+BRANCHES = {True: "then_branch", False: "else_branch"}  # {condition: attribute}
 
 
 def _branch(node: Node, taken: bool) -> list[Any]:

@@ -1,4 +1,5 @@
-"""Branches of operators: the ways to compute an element that inputs may or may not reach.
+"""Branches of operators: alternative computations of an element, some of which given inputs may not
+exercise.
 
 A function maps the attributes, the arguments and the result of a call to the branches and whether
 an element took each. A computation is split into branches if a wrong kernel could be right in one

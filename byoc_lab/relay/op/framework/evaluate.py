@@ -45,7 +45,8 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
 
 
 def _without_elements(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
-    """The value of a call if its result has no elements, although its arguments may; else None."""
+    """The value of a call if its result has no elements (its arguments may have some); else
+    None."""
     types = list(map(_type_of, args))
     if not any(has_no_elements(ty) for ty in types if ty is not None):
         return None

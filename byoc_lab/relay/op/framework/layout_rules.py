@@ -113,7 +113,7 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
 
 
 def concatenate(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """All parts get one layout, or all keep their own."""
+    """All operands get one common layout, or all keep their layouts."""
     axis, layout, new_attrs = (
         attrs.axis % rank_of_type(types[0].fields[0]),
         first_layout(old_in),
@@ -254,7 +254,7 @@ def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, type
 
 
 def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Both tensors get one layout, or keep their own; the axes are found by letter."""
+    """Both tensors get one common layout, or keep their layouts; the axes are found by letter."""
     old = old_in[0]
     if new_in is not None and old is not None and attrs.axes and len(set(new_in)) == 1:
         new = new_in[0]

@@ -113,7 +113,8 @@ def padded(data: np.ndarray, pads: Pads, value: AnyValue) -> np.ndarray:
 
 
 def last_axes(data: np.ndarray, index: Iterable[AnyValue]) -> np.ndarray:
-    """`data` indexed by an index or slice per last axis; a view where NumPy gives one."""
+    """`data` indexed by one index or slice for each of its last axes; a view if NumPy returns
+    one."""
     full_index: tuple[AnyValue, ...] = (..., *index)
     return data[full_index]
 

@@ -247,7 +247,7 @@ def _define(rank: int) -> None:
                 x = typed(R.take(x, constant_of(index), axis))
             return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
         if attrs.coordinate_transformation_mode == "align_corners" and 1 in attrs.size:
-            # Relax divides by the size minus 1: the first of 2 pixels equals that of size 1.
+            # Relax divides by the size minus 1, so resize to 2 pixels and keep the first one.
             order = positions(op, "layout", attrs.layout, f"NC{spatial}")
             single = {axis for axis, n in zip(order[2:], attrs.size, strict=True) if n == 1}
             x = relax(R, attrs.replace(size=[max(n, 2) for n in attrs.size]), x)
@@ -306,7 +306,7 @@ def _define(rank: int) -> None:
         reference=reference,
         attrs=attrs_type,
         arithmetic=resampling,
-        from_relax={op: _from_relax} if rank > 1 else {},  # Relax has only this value
+        from_relax={op: _from_relax} if rank > 1 else {},  # Relax lacks resize1d
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,

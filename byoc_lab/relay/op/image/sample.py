@@ -174,7 +174,7 @@ def _grid_from_relax(op: Op, call: RelaxCall, theta: Expr, size: AnyValue) -> Ex
 
 
 def _grid_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    need_dtype(GRID, x)  # of integers, TVM rounds the positions
+    need_dtype(GRID, x)  # for integers, TVM rounds the positions
     return R.image.affine_grid(x, tuple(attrs.target_shape))
 
 

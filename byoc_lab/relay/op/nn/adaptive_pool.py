@@ -42,7 +42,7 @@ def bins(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size of the result: by default that of the data; a single number applies to all
+    """The spatial size of the result: by default the size of the data; a single number is for all
     axes."""
     output = attrs.output_size
     if not output:
@@ -104,7 +104,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
             relax=relax,
         ),
-        from_relax={name: same} if kind == "avg" else {},  # Relax has no other
+        from_relax={name: same} if kind == "avg" else {},  # in Relax only avg
         attrs=attrs_type,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=numbers_to_lists("output_size") if rank == 1 else None,

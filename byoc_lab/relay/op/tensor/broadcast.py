@@ -260,7 +260,7 @@ def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> n
     try:
         return np.where(condition, x, y)
     except ValueError as error:
-        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # begins as TVM's message
+        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # TVM's message
 
 
 def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:

@@ -40,10 +40,10 @@ from byoc_lab.relay.op.framework.windows import SPATIAL
 
 # Fusion patterns that differ from those of the static operators.
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
-SCALAR = 0  # the rank of an argument; None: any
+SCALAR = 0  # the rank of an argument; None stands for any rank
 Shape = Callable[..., "Type | None"]
-# The dtypes of constants created from numbers if another argument is an expression, where they
-# differ from those of `const`.
+# The dtypes of constants created from numbers if another argument is an expression. Listed are only
+# arguments with a different dtype than `const` gives.
 KINDS = {
     **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
     "size": "int64",

@@ -238,7 +238,8 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
     return TupleWrapper(Tuple([mean, deviation]), 2)
 
 
-# all, any: of bool; TVM accepts any dtype, and the result has it ----------------------------------
+# all, any: for bool; TVM accepts any dtype and returns the same dtype
+# ------------------------------
 
 
 def _logical(name: str) -> AnyValue:
@@ -317,7 +318,7 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         count = prod(shape[n] for n in axes)
         flat = R.reshape(R.permute_dims(x, [*kept, *axes]), [*(shape[n] for n in kept), count])
         last = len(kept)
-        if attrs.select_last_index:  # the last one is the first of the reversed data
+        if attrs.select_last_index:  # the last extreme is the first one in reversed data
             flat = R.flip(flat, last)
         found = settled(getattr(R, op)(flat, last))
         if attrs.select_last_index:

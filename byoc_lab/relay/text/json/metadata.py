@@ -51,7 +51,7 @@ _CPU = (1, 0)
 _MAX_DEPTH = 64
 _MAX_PARTS = 1_000_000  # maximum number of parts of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # UTF-8 has no code for half of a pair
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half of a surrogate pair, which UTF-8 cannot encode
 # The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 

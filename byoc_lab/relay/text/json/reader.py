@@ -156,8 +156,8 @@ class _NodeReader(GraphReader):
         if _kind(key) == "Op" and not str(name).startswith("tir."):
             return named_op(str(name))
         if _kind(key) == "Any":
-            return AnyDim()  # a length that is known only when the program runs
-        if key in ("Variable", "SizeVar"):  # 0.6
+            return AnyDim()  # a size that is known at run time only
+        if key in ("Variable", "SizeVar"):  # the names in TVM 0.6
             return symbol(str(attrs["name"]), "tir.SizeVar" if key == "SizeVar" else "tir.Var")
         return super().make(node, depth)
 
@@ -168,7 +168,7 @@ class _NodeReader(GraphReader):
             written = attrs["name_hint"]
             return str(written if self.plain_strings else self.value(written))
         if "var" in attrs and _kind(node["type_key"]) in ("TypeVar", "GlobalTypeVar"):
-            return str(self.node(attrs["var"])["attrs"]["name"])  # 0.6
+            return str(self.node(attrs["var"])["attrs"]["name"])  # TVM 0.6
         return ""
 
 
@@ -216,7 +216,7 @@ def _references(key: str) -> tuple[str, ...]:
 def _kind(key: str) -> str:
     """The name of a node's class, without the namespace, which depends on the version."""
     name = key.rpartition(".")[2]
-    # A dimension, of the nodes in `metadata.py`.
+    # "" marks nodes of dimensions, which `metadata.py` reads.
     return "" if key.startswith("tir.") and name != "Any" else name
 
 

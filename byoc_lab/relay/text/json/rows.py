@@ -94,9 +94,9 @@ class RowWriter(NodeWriter):
     def __init__(self, write: Callable[[str], object]):
         super().__init__()
         self.write = write
-        self.written = 0  # the nodes of the lines so far
+        self.written = 0  # number of nodes in the lines so far
         self.placed[id(None)] = 0
-        self.separate: dict[int, NDArray] = {}  # by id
+        self.separate: dict[int, NDArray] = {}  # key: id of the constant
         self.plain: dict[tuple[type, Any], int] = {}
 
     def place(self, node: Any) -> int:
