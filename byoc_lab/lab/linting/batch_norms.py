@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from byoc_lab.lab.linting.composites import unknown_targets
+from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import without_annotations
 from byoc_lab.lab.linting.subject import Subject
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -114,14 +116,18 @@ def _leaf(operand: Expr) -> Expr:
 def fold_then_annotate(
     mod: IRModule, compilers: Sequence[str], fold_qnn: bool = False
 ) -> IRModule | None:
-    """The module with its batch norms folded, annotated for the same compilers."""
+    """The module with its batch norms folded, annotated for the same compilers; None if one of them
+    is unknown here, for which AnnotateTarget would leave everything to the host."""
+    annotate = AnnotateTarget(list(compilers))
+    if unknown_targets(mod, Context((annotate,))):
+        return None
     passes = [
         InferType(),
         SimplifyInference(),
         FoldConstant(),
         FoldScaleAxis(),
         FoldConstant(fold_qnn),
-        AnnotateTarget(list(compilers)),
+        annotate,
         MergeCompilerRegions(),
         InferType(),
     ]

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from byoc_lab import fix
 from byoc_lab.lab.linting.rules.decomposed_in_region import DecomposedInRegion
-from tests.lab.linting.samples import RuleChecks
+from tests.lab.linting.samples import RuleChecks, read
 
 
 class TestDecomposedInRegion(RuleChecks):
     rule = DecomposedInRegion
+
+    def test_no_fix_leaves_the_operators_of_an_unknown_compiler_to_the_host(self) -> None:
+        """AnnotateTarget knows what dnnl supports, and nothing of the compiler "A"."""
+        text = self.rule.INVALID[0].text
+        assert not fix(read(text))
+        known = fix(read(text.replace('"A"', '"dnnl"')))
+        assert known and 'compiler="dnnl"' in known.apply().astext()
