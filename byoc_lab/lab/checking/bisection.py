@@ -158,7 +158,7 @@ def _in_kernels(
     if not external_calls(typed):
         return _Kernels()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OffloadWarning)  # the note describes it
+        warnings.simplefilter("ignore", OffloadWarning)  # a note reports it
         linked = list(linked_regions(typed, backends, fallback=True).values())
     checks = RegionChecks(typed, linked, True, seed=seed)
     failure = ""
@@ -230,7 +230,7 @@ def run_relay_passes(mod: Any, pipeline: Pipeline, inputs: Any, era: str | None)
             f"bisect: the pass {failed} raised {type(found.error).__name__}: {found.error}; "
             f"the results of a failed pipeline cannot be compared"
         ) from found.error
-    assert found.result is not None  # raises the error of the pass
+    assert found.result is not None  # .result raises the error of a failed pass
     ran = found.stages
     partitions = any(stage.name == "PartitionGraph" and not stage.skipped for stage in ran)
     return PassesRun(mod, ran, partitions)

@@ -36,8 +36,9 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class RegionSize:
-    """A region: its name, and per call its operator calls, floating-point operations and boundary
-    bytes; None if a shape is unknown. warning: the warning on its card; "" if there is no card."""
+    """A region. operators, flops, bytes: the operators, the floating-point operations and the bytes
+    across its boundary in one call of it; None if a shape is unknown. warning: the warning on its
+    card; "" if there is no card."""
 
     symbol: str
     operators: int

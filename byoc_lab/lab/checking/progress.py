@@ -84,7 +84,7 @@ class NotebookLine:
     def _show(self, text: str) -> None:
         bundle = {"text/plain": text}
         if self._handle is None:
-            display: Any = sys.modules["IPython.display"].display  # of the running kernel
+            display: Any = sys.modules["IPython.display"].display  # imported by the running kernel
             self._handle = display(bundle, raw=True, display_id=True)
         else:
             self._handle.update(bundle, raw=True)

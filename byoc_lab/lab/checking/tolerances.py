@@ -109,7 +109,7 @@ def largest_mean_square(k: int, n: int) -> float:
     The chi-squared quantile is approximated by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17
     (1931) 684.
     """
-    z = sqrt(2 * log(max(n, 1) / CHANCE))  # at least the normal quantile
+    z = sqrt(2 * log(max(n, 1) / CHANCE))  # not less than the quantile of the normal distribution
     return max(1.0, (1 - 2 / (9 * k) + z * sqrt(2 / (9 * k))) ** 3)
 
 

@@ -267,7 +267,7 @@ def _pairs(first: Trace, second: Trace) -> list[StagePair]:
     for n, m in aligned(*names):
         a, b = None if n is None else first[n], None if m is None else second[m]
         stage = a if a is not None else b
-        assert stage is not None  # only one side has a stage
+        assert stage is not None  # at most one of the two is None
         pairs.append(pair(stage.name, a, b))
     return pairs
 

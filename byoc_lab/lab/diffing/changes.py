@@ -168,7 +168,7 @@ class _Classifier:
             return "constant", ": a constant has another value"
         if real and types_differ(x, y):
             operands = _zip(self.before.operands(x), self.after.operands(y))
-            # otherwise a consequence of other changes
+            # if operand types differ, the new type is their consequence
             if not any(types_differ(p, q) for p, q in operands):
                 return "type", f": {typed(x)} to {typed(y)}"
         return "", ""
@@ -188,7 +188,7 @@ class _Classifier:
         if p is q or self.found.to_after.get(p) is q or isinstance(p, _SILENT):
             return ""
         if self.before.is_real(p) and self.after.is_real(q):
-            return ""  # these are compared as operands
+            return ""  # real nodes are compared as operands
         if p not in self.found.to_after or q not in self.found.to_before:
             return ""  # a node added or removed here is a separate change
         same = self.found.to_after.get(self.before.value[p]) is self.after.value[q]

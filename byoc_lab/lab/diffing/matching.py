@@ -158,7 +158,7 @@ class Correspondence:
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
-            # one of several equal constants, which are interchangeable
+            # of several equal constants, a different one may be the real node in each module
             if (
                 node in self.before.value
                 and self.open(node, node)

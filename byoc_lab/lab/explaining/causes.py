@@ -181,7 +181,7 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     target, targets = inquiry.target, inquiry.annotated_targets
     if inquiry.annotate_target is None:
         return None
-    # only these are visible to AnnotateTarget
+    # AnnotateTarget only sees outermost composites
     composite = next(reversed(inquiry.composites(subject)), None)
     if (
         composite is not None

@@ -242,7 +242,7 @@ class Changes:
 
     def _names(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         target = self.inquiry.target
-        if found.other:  # for a composite
+        if found.other:  # the name of a composite is wrong
             last = found.other.rpartition(".")[2]
             new = f"{target}.{last}"
             table = [(new, p, c) if n == found.other else (n, p, c) for n, p, c in self._table]
@@ -262,7 +262,7 @@ class Changes:
         )  # fmt: skip
 
     def _orders(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        if found.attempt is None:  # for a different target
+        if found.attempt is None:  # a different target took the call
             others = [t for t in self.inquiry.annotated_targets if t != self.inquiry.target]
             yield from self._targets([self.inquiry.target, *others])
             yield from annotated_first(self.inquiry)

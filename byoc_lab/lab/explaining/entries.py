@@ -204,7 +204,8 @@ class _Entry:
         )  # fmt: skip
 
     def _groups(self) -> Iterator[tuple[int, Inquiry, Group]]:
-        """The matches if the entry is the only one of the table: module, run on it, and match."""
+        """The matches if the table has no other entry, each with the position and the run of its
+        module."""
         for number, run in enumerate(self.runs):
             for graph in run.graphs:
                 for group in find_groups(self.pattern, graph):

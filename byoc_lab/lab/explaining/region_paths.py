@@ -44,7 +44,7 @@ class RegionPaths:
         if region is None:
             return
         self._region[node] = region
-        if isinstance(node, Call) and not node.op_name:  # for a call of a composite
+        if isinstance(node, Call) and not node.op_name:  # a composite's operators share its region
             self._region.update(dict.fromkeys(post_order(node.op), region))
 
     def _compare(

@@ -94,7 +94,7 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
     users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
     alone = inquiry.groups(attempt.position, attempt.graph)
     if not any(group.root is attempt.root for group in alone):
-        users = []  # even as the only entry it would not be merged
+        users = []  # without other entries the match has no composite either
     words = ("an operand of the match", "a node that the pattern compares", "a user of the match")
     for word, nodes in zip(words, (operands, compared, users), strict=True):
         for node in nodes:
@@ -175,7 +175,7 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     attempt = next((a for a in matches if not a.fit.stops and subject in a.fit.covered), None)
     reason = f"@{home.region} computes it, and the host computes it again"
     kept = [] if attempt is None else list(used_outside(attempt))
-    if attempt is None or not kept:  # nothing outside of the match explains it
+    if attempt is None or not kept:  # no user outside of the match is the reason
         return Diagnosis("computed-twice", reason, subject)
     needed = {n for v, _ in kept for n in post_order(v)}
     names = Counter(kind(n) for n in attempt.body if n in needed and isinstance(n, Call))

@@ -48,7 +48,8 @@ def run_ahead(mod: IRModule, passes: Sequence[Pass]) -> IRModule | None:
     if not passes:
         return None
     try:
-        with PassContext(opt_level=max(p.opt_level for p in passes)):  # each of these passes runs
+        # a level that skips none of these passes
+        with PassContext(opt_level=max(p.opt_level for p in passes)):
             return Sequential(passes)(mod)
     except ByocLabError:
         return None  # a run of the pipeline reports the error

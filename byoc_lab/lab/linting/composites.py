@@ -53,7 +53,7 @@ def meant_for(target: str, mod: IRModule, context: Context) -> list[str]:
     """The composites whose prefix is not a target, and from which an unknown target differs only by
     upper and lower case or a few letters."""
     if why_no_name(target):
-        return []  # no composite can be for it
+        return []  # no composite name can have this prefix
     every = composite_names(mod, context)
     others = {p for n in every if (p := prefix_of(n)) is not None} - set(context.targets)
     close = close_names(target, others)

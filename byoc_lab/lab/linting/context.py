@@ -71,7 +71,7 @@ class Context:
         """The pattern table of one of `backends`, by name. It is kept, because a back end may
         create its table at each request."""
         if backend.name not in self._patterns:
-            table = reversed([*backend.patterns()])  # of equal names the first entry counts
+            table = reversed([*backend.patterns()])  # so the first entry with a name wins
             self._patterns[backend.name] = {name: pattern for name, pattern, *_ in table}
         return self._patterns[backend.name]
 

@@ -59,7 +59,7 @@ class Course:
         events; None for the result of the pass."""
         self.steps: list[Added | Applied] = []
         self.copied: list[Copies] = []
-        # if the pass created the whole result, rather than `replay` a part of it
+        # whether the pass itself created the result, not `replay` with the first events
         self._whole = count is None
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}

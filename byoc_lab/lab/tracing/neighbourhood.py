@@ -293,7 +293,7 @@ class _Root:
 
         def place(node: Expr) -> Expr | None:
             """The node of the root in the position of a node, or from which the node is copied."""
-            if replaced is None:  # before the round: its nodes are in other functions at most
+            if replaced is None:  # no rewrite of the round is applied yet
                 return known.get(node)
             source = self._copied.get(node)
             for found in (node, source):

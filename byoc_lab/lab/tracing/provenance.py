@@ -248,7 +248,7 @@ class _Tracker:
         origins = self._all(sources, now)
         is_new = has_origin(post) and post not in now and post not in self.origins
         self._set(created, event, origins, now)
-        if is_new:  # it is also in the position of `pre`
+        if is_new:  # the new node also takes the position of `pre`
             now[post] = tuple(dict.fromkeys((*own, *origins)))
             self.inner.discard(post)
         elif has_origin(post):
@@ -261,7 +261,7 @@ class _Tracker:
             assert event.after is not None
             sources = event.sources or ()
             if not final and any(s not in now and s not in self.origins for s in sources):
-                waiting.append(event)  # until the round that contains these nodes
+                waiting.append(event)  # a later round contains the sources
                 continue
             created, _ = self._created(event.after, now, set())
             self._set(created, event, self._all(sources, now), now)

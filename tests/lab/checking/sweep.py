@@ -65,7 +65,7 @@ def smallest(seed: int, where: str) -> str:
 
     try:
         return str(byoc_lab.reduce(mod, is_wrong, budget=200))
-    except InputError:  # wrong only with its own example inputs
+    except InputError:  # the module is wrong only with its own example inputs
         return "not reduced: other numbers of this seed do not show it"
 
 

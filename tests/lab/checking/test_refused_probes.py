@@ -167,7 +167,7 @@ def test_code_generator_that_ignores_its_function_is_not_blamed_for_a_step(
         backends.unregister(NAME)
     assert bool(found) == bool(error) and report.ok == (not error)
     assert "operator: " not in str(found) and "compiled alone:" not in str(found)
-    if error or not composite:  # otherwise no step was examined
+    if error or not composite:  # in other cases no step was examined
         assert "its code generator does not read the function" in str(found)
         assert "its code generator does not read the function" in str(report)
     if error:

@@ -76,7 +76,8 @@ def test_validation_reports_branches_that_no_input_exercised() -> None:
     assert "not exercised: nn.relu: no input gave a negative element (1 of 1 call)" in str(few)
     assert "not exercised: clip: no input gave an element above 6 (1 of 1 call)" in str(few)
     sets = byoc_lab.validate(clipped(), exe)
-    assert not sets.missed and len(sets.inputs) == 3  # both ends of the clip, both sides of relu
+    # inputs reach both ends of the clip and both sides of relu
+    assert not sets.missed and len(sets.inputs) == 3
 
 
 def test_worst_element_has_index_ulps_and_quantiles() -> None:

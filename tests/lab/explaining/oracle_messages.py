@@ -203,7 +203,7 @@ def what_tvm_says(mistake):
         try:
             mistake()
             error = ""
-        except Exception as raised:  # each error of TVM is a result here
+        except Exception as raised:  # the error is the result of the mistake
             error = f"{type(raised).__name__}: {raised}"
         finally:
             sys.stderr.flush()

@@ -41,7 +41,7 @@ def back_ends() -> Iterator[None]:
     backends.register(OTHER, supports=["exp"])
     yield
     for name in (NPU, OTHER):
-        backends.register(name)  # accepts nothing now
+        backends.register(name)  # from now on without patterns
 
 
 def explained(miss: Planted) -> Explanation:
@@ -118,7 +118,7 @@ def np_values(value: object) -> list[np.ndarray]:
 
 
 def test_every_cause_has_a_planted_miss() -> None:
-    assert {m.cause for m in ALL} == CAUSES.keys() - {"other-function", "unknown"}  # for Relax only
+    assert {m.cause for m in ALL} == CAUSES.keys() - {"other-function", "unknown"}  # only in Relax
     assert len([m for m in ALL if m.table is None]) >= 15
     assert len([m for m in ALL if m.table is not None]) >= 15
 
@@ -209,7 +209,7 @@ def test_equal_calls_are_one_group() -> None:
     for _ in range(3):
         value = relay.sin(nn.relu(relay.erf(value)))
     found = explain(IRModule.from_expr(value), "dnnl")
-    assert sorted(len(g) for g in found.groups) == [1, 2, 3]  # one erf reads the input
+    assert sorted(len(g) for g in found.groups) == [1, 2, 3]  # the erf of the input is a group
     text = str(found)
     assert "3 calls of sin not offloaded: no-pattern (%2, %5, result of @main)" in text
     assert text.count("\n  change") == 3

@@ -62,7 +62,8 @@ def test_loss_is_stated_if_the_number_of_offloaded_calls_stays_equal() -> None:
         (["then, first", "then", "alone", "whole"], "alone", 0),
         (["then, first", "then"], "then, first", 0),
         (["then, first", "other numbers"], "then, first", 0),
-        (["alone", "whole", "then, first"], "alone", 2),  # no loss: no further attempts
+        # the first change has no loss, so no other is tried
+        (["alone", "whole", "then, first"], "alone", 2),
     ],
 )
 def test_change_without_a_loss_is_preferred(tried: list[str], chosen: str, left: int) -> None:

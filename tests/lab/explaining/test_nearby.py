@@ -159,7 +159,7 @@ def test_runs_with_a_change_share_common_stages() -> None:
     same = setup.with_pass(len(setup.passes) - 1, make_pass("FoldConstant"))
     again = same.run("dnnl", run.known)
     both = (run.trace.initial, run.trace.final)
-    assert met == [mod.functions for mod in both]  # neither pass ran a second time
+    assert met == [mod.functions for mod in both]  # no pass ran a second time on the same module
     assert [s.index for s in again.trace.stages] == list(range(len(run.trace.stages) + 1))
     assert [s.name for s in again.trace.stages] == [s.name for s in same.run("dnnl").trace.stages]
     assert again.trace.final is run.trace.final

@@ -34,7 +34,7 @@ DOMINATED = is_op("nn.relu")(Any_()).dominates(CONV, OVER_PATH)
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # accepts nothing now
+    backends.register(NPU)  # from now on without patterns
 
 
 def told(table: list[tuple[Any, ...]], body: relay.Expr) -> Explanations:

@@ -23,7 +23,7 @@ PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # accepts nothing now
+    backends.register(NPU)  # from now on without patterns
 
 
 def in_context(passes: Sequence[Pass], level: int) -> Any:
@@ -95,7 +95,7 @@ def test_operations_of_a_function_before_its_passes_are_applied(pipeline: Any, l
         found = explain(mod, NPU, pipeline=pipeline)
         assert "3 of 5 calls offloaded" in found.summary
         assert "3 of 5 operators" in str(coverage(mod, NPU, pipeline=pipeline))
-    if level >= 2 or pipeline not in PIPELINES[3:]:  # else FoldConstant is skipped before it
+    if level >= 2 or pipeline not in PIPELINES[3:]:  # at a lower level FoldConstant is skipped
         assert the(found, "nn.conv2d").expected == "nn.bias_add"
 
 

@@ -132,18 +132,19 @@ def outside_user(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def no_match(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """No pattern of the table has a match that includes the call."""
+    """Whether no pattern of the table has a match that includes the call."""
     return not any(matches_with(case, pattern, one.typed) for _, pattern, _ in case.table)
 
 
 def beside_a_match(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The pattern matches at a node that is computed from the call."""
+    """Whether the pattern matches at a node that is computed from the call."""
     matches = (n for g in graphs(case) for n in g.nodes if Matcher(g).match(entry[1], n))
     return any(one.typed in set(post_order(n)) for n in matches)
 
 
 def let(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """No match includes the call, and a verified change offloads it: `tried` runs it again."""
+    """Whether no match includes the call and a change offloads it; `tried` runs the change
+    again."""
     return no_match(case, one, entry) and one.change is not None
 
 
@@ -179,8 +180,8 @@ def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The missing passes do not run before the named pass; with them (the change) the call is
-    offloaded, which `tried` verifies."""
+    """Whether the missing passes do not run before the named pass; `tried` verifies that the
+    change, which adds them, offloads the call."""
     missing = one.reason.partition(";")[0]
     names = [p.name for p in case.passes()]
     moved = re.fullmatch(r"the pipeline runs (\w+) (before|after) (\w+)", missing)
@@ -196,12 +197,12 @@ def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def left_out(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """All parts of a pattern match."""
+    """Whether all parts of a pattern match."""
     return one.nearest is not None and one.nearest.matched == one.nearest.total
 
 
 def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The context skips the named passes, for the stated reason."""
+    """Whether the context skips the named passes, for the stated reason."""
     found = re.match(
         r"(?:the PassContext disables (?P<off>[\w ,]+?)(?:; without that, |;|$))?"
         r"(?:the PassContext has opt_level (?P<has>\d) and skips (?P<levels>[^;]+))?",
@@ -248,8 +249,8 @@ def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The target is not asked, or no target is asked for the composite's name; with right names
-    the cause changes."""
+    """Whether the target is not asked, or no target is asked for the composite's name, and right
+    names change the cause."""
     if "AnnotateTarget asks" in one.reason and TARGET in case.targets:
         return False
     composite = re.match("it matches '([^']+)'", one.reason)
@@ -266,8 +267,8 @@ def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def malformed(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The named pass raises the stated error, and the calls stated as annotated are those in its
-    regions."""
+    """Whether the named pass raises the stated error, and the calls stated as annotated are exactly
+    the calls in its regions."""
     run = trace(case.mod, case.passes())
     raised = f"{run.stages[-1].name} raises {type(run.error).__name__}: {run.error}"
     found = explain(case.mod, TARGET, pipeline=case.passes())
@@ -291,7 +292,7 @@ def names_in_regions(function: Function) -> Counter[str]:
 
 
 def completes(case: Drawn, one: Explanation) -> bool:
-    """With the missing user, more parts of the pattern match."""
+    """Whether more parts of the pattern match with the missing user."""
     entry = next((n, p) for n, p, _ in case.table if n == one.nearest.name)
     body = case.mod["main"].body
     if not isinstance(body, Call):

@@ -155,7 +155,7 @@ def corpus() -> dict[str, IRModule]:
     found = {f"case {case.name}": case.fixed() for case in live()}
     for folder in ("MergeCompilerRegions", "PartitionGraph"):
         for path in golden_files(folder):
-            if not path.stem.startswith("annotations_M"):  # malformed on purpose
+            if not path.stem.startswith("annotations_M"):  # these modules are malformed on purpose
                 found[f"{folder}/{path.stem}"] = _read(path)
     return {name: mod for name, mod in found.items() if mod is not None and is_valid(mod)}
 

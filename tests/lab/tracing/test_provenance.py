@@ -189,7 +189,7 @@ def test_every_pairing_in_squeezenet_is_right() -> None:
         assert weight in found
 
 
-def test_nodes_of_a_region_before_the_host_have_one_origin_each() -> None:
+def test_each_call_has_one_origin_if_host_calls_follow_the_region() -> None:
     x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.const([[[[0.5]]] * 4] * 4, "float32")
     block = relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1)))
     pooled = relay.nn.max_pool2d(relay.nn.max_pool2d(block, (2, 2)), (2, 2))

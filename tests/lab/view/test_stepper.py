@@ -35,7 +35,7 @@ def test_selected_node_can_be_read_set_and_observed(
     ident = stepper.selected_id
     assert ident
     assert seen == [relu]
-    stepper.selected_id = ""  # as the browser does
+    stepper.selected_id = ""  # the browser deselects in this way
     assert stepper.selected is None
     stepper.selected_id = ident
     assert stepper.selected is relu

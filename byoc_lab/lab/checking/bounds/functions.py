@@ -57,7 +57,7 @@ MEASURED = {
     "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 has 9.1, AVX2 8.6
     "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, if two terms cancel near 0; oneDNN: 1.2
     "rsqrt": Measured(1.5, 0.6),  # the host
-    "sqrt": Measured(1.0, 0.43),  # one rounding, everywhere
+    "sqrt": Measured(1.0, 0.43),  # one rounding, on all instruction sets and on the host
 }
 # The absolute error of log. oneDNN looks up the logarithm of a part of the mantissa in a table; the
 # error is largest just after a table step. Neighbours have the same error.

@@ -81,7 +81,7 @@ class AnnotatedConstant(LintRule):
                 place,
                 others=_constants(subject)[1:],
             )
-            return  # one order of passes gives one finding
+            return  # one finding for all constants: the cause is the order of the passes
 
 
 def _constants(subject: Subject) -> list[Expr]:

@@ -50,7 +50,7 @@ class SmallRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         backend = subject.context.backend
         if backend is None or not subject.annotated or subject.unmerged:
-            return  # before merging, each operator is a region
+            return  # before merging, each operator is a separate region, so sizes mean nothing
         for region in subject.offloaded:
             if region.target != backend.name or not region.outputs:
                 continue

@@ -89,7 +89,7 @@ class TupleBoundary(LintRule):
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         """The tuples that will enter regions after the pipeline."""
-        unary = any(  # as for the calls of tuples
+        unary = any(  # a call of a tuple, such as concatenate, has one argument
             isinstance(n, Call) and len(n.args) == 1 for n in post_order(*mod.functions.values())
         )
         plain = unary and context.backends and not compilers_in(mod)

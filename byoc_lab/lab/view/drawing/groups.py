@@ -33,7 +33,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 MIN_MEMBERS = 4  # minimum of members for a group in which blocks can repeat
 # maximum of members in a group or a picture; above this, blocks are single boxes
 MAX_LOOSE_MEMBERS = 24
-MAX_LOOSE = 60  # boxes; with more, an operator and its elementwise followers are one box
+MAX_LOOSE = 60  # maximum of boxes up to which elementwise operators have separate boxes
 MAX_OPEN = 24  # maximum of boxes in a graph that is shown with all groups open
 ELEMENT_WISE = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 MAX_INPUTS = 6  # maximum of inputs of one box or group; with more, they are grouped
@@ -332,7 +332,7 @@ def _signs(grouping: Grouping) -> dict[Member, Hashable]:
 
 def contents(group: Group) -> str:
     """The operators of a group in short: "conv2d + add + relu"."""
-    if group.kind == "repeat":  # in the middle of a pass, its blocks may differ
+    if group.kind == "repeat":  # its blocks may differ between the rewrites of a pass
         blocks = (contents(m) if isinstance(m, Group) else m.short for m in group.members)
         return " or ".join(dict.fromkeys(blocks))
     names = []

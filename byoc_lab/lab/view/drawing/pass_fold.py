@@ -138,7 +138,7 @@ class _State:
             key = ident or f"{frame.kind} {frame.label}"
             if frame.number is not None:
                 key = "/".join((*map(str, outer), f"{frame.compiler} {frame.number}"))
-            while key in self.frames:  # for a function that is drawn at several calls
+            while key in self.frames:  # a function drawn at several calls has several frames
                 key += "+"
             self.frames[key] = frame
             self._paths[frame] = *outer, key

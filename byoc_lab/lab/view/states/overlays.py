@@ -53,7 +53,7 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
 
 def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
     """Whether the trace contains a node that a result describes, or the result describes none."""
-    if isinstance(obj, Explanations):  # true as well if everything is offloaded
+    if isinstance(obj, Explanations):  # offloaded calls count, although they have no reasons
         return any(places.ids.get(e.call) is not None for e in obj)
     rows = [row for table in tables for row in table["rows"]]
     return not rows or any(row["node"] or row["stage"] is not None for row in rows)

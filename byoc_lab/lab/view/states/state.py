@@ -81,7 +81,7 @@ class Builder:
         self.replaced: dict[int, list[str]] = {}  # stage -> ids of nodes that replaced a node
         self.lineage: dict[int, messages.Lineage] = {}  # origins and rules of a stage's nodes
         self.followed: list[Stage] = []  # stages whose nodes have ids
-        self.computed: Computed | None = None  # for the trace, from its first stage on
+        self.computed: Computed | None = None  # the computed constants of the trace
         self.opens = 0
         # region numbers of modules whose earlier stages are known
         self.numbers: dict[IRModule, Numbers] = {}

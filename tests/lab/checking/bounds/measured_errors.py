@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_expr
 
 U = UNIT_ROUNDOFF["float32"]
-SMALLEST = 2.0**-124  # below, kernels may flush to zero
+SMALLEST = 2.0**-124  # kernels may flush smaller numbers to zero
 
 
 def values() -> np.ndarray:
@@ -41,7 +41,7 @@ def values() -> np.ndarray:
     drawn = [draw.uniform(low, high, 6000).astype(np.float32) for low, high in ranges]
     steps = np.float32([0.0067090914, 0.52617365, 0.53054655, 1.04969978, 1.06143928, 1 - 2.0**-24])
     found = np.concatenate([steps, *drawn, every, -every])
-    return np.resize(found, -(-found.size // 160) * 160)  # whole rows of the convolutions below
+    return np.resize(found, -(-found.size // 160) * 160)  # 160: `paths` shapes it into rows
 
 
 def paths(alg: str, x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

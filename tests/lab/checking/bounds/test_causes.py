@@ -32,7 +32,7 @@ def spelled(name: str, build: object) -> Sample:
     return Sample(name, build, (SPECIAL.shape,))  # type: ignore[arg-type]
 
 
-UNNAMED = (OVERFLOW, UNDEFINED)  # not caused by an operator
+UNNAMED = (OVERFLOW, UNDEFINED)  # causes that name no operator
 
 
 # Expressions that DNNL runs as one function.

@@ -21,7 +21,7 @@ from tests.relay.op.samples import SAMPLES
 from tests.relay.op.samples.sample import Sample, call_with_arguments
 
 FIRST_ONLY = (Arithmetic.INDEXED, Arithmetic.RESAMPLED)
-MARGIN = 1.01  # for functions that are not linear
+MARGIN = 1.01  # allows for second-order errors of nonlinear functions
 
 
 def step_of(sample: Sample) -> Step | None:

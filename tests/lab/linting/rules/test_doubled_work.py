@@ -156,8 +156,8 @@ def test_deep_network_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("body", "called"),
     [
-        ("@r(%a)", "@r(%x)"),  # is recursive
-        ("nn.relu(%a)", "@r(%x, %x)"),  # has too many arguments
+        ("@r(%a)", "@r(%x)"),  # @r is recursive
+        ("nn.relu(%a)", "@r(%x, %x)"),  # the call has too many arguments
         ("nn.relu(%a)", "@r()"),
     ],
 )

@@ -44,7 +44,7 @@ class TestSkippedPass(RuleChecks):
         inner = Sequential([passes.FoldConstant()], opt_level=3, name="Fold")
         (found,) = lint(mod, Sequential([inner])).by_code("BYL016")
         assert found.message.startswith("Fold needs opt_level 3, the context has 2")
-        assert not lint(mod, inner)  # runs if called directly
+        assert not lint(mod, inner)  # a sequence that is called directly is not skipped
 
     def test_advice_names_only_passes_in_disabled_pass(self) -> None:
         mod = read(self.rule.INVALID[0].text)

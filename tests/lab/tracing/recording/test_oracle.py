@@ -122,7 +122,7 @@ def test_aborting_pass_is_the_last_stage_of_a_recording(recordings: dict[str, Tr
 @pytest.mark.slow
 def test_recorded_mobilenet_has_no_findings_left(tmp_path: Path) -> None:
     record(tmp_path, "mobilenet")
-    assert (tmp_path / "mobilenet.jsonl").stat().st_size < 100e6  # each array once
+    assert (tmp_path / "mobilenet.jsonl").stat().st_size < 100e6  # each array is stored once
     trace = load_trace(tmp_path / "mobilenet.jsonl")
     opens_in_everything(trace, tmp_path)
     assert trace[-1].name == "Aborts" and trace["PartitionGraph"].changed

@@ -131,7 +131,7 @@ def test_array_is_written_once(recorder: Any, tmp_path: Path) -> None:
         for n in range(5):
             mod = context.run(mod, f"Rename{n}", lambda m, n=n: renamed(m, n))
     assert path.read_text().count('"event": "array"') == 1
-    assert path.read_text().count("def @main") == 6  # each different text
+    assert path.read_text().count("def @main") == 6  # one for each different text
     assert [s.changed for s in load_trace(path)] == [False] * 5  # names are not structure
 
 

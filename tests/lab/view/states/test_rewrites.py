@@ -213,7 +213,7 @@ def test_graph_of_a_step_is_sent_before_its_text(
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 100)
     ahead = ask(stepper, 1, "ahead", 4)
     assert (ahead["part"], ahead["step"]) == (None, None)
-    monkeypatch.setattr(Stage, "state_after", None)  # nothing is computed again
+    monkeypatch.setattr(Stage, "state_after", None)  # computing a state again would raise
     step = shown_step(stepper, 4)
     assert step["pending"] == "text" and not step["hunks"]
     assert step["modules"][1]["scene"]
@@ -260,7 +260,7 @@ def test_saved_page_has_the_module_between_two_rewrites_once() -> None:
                 first, second = step["modules"]
                 shared += first is None
                 for whole in live._wholes.values():
-                    whole._last = None  # so that both modules are created for this step
+                    whole._last = None  # forget the cached module, so that the step creates both
                 made = live.step(n, k + 1, "text")
                 assert made == {**step, "modules": [first or last[n], second]}
                 last[n] = second
