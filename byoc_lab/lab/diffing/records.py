@@ -87,10 +87,10 @@ def _by_place(template: str, group: Sequence[Change]) -> list[str]:
     if len(places) <= MAX_PLACES:
         members = {place: [c for c in group if c.place == place] for place in places}
     else:
-        noun = "functions" if places[0].startswith("@") else "groups"
+        noun = "function" if places[0].startswith("@") else "group"
         named = ", ".join(places[:MAX_PLACES])
         more = len(places) - MAX_PLACES
-        members = {f"{len(places)} {noun} ({named} and {more} more)": list(group)}
+        members = {f"{counted(len(places), noun)} ({named} and {more:,} more)": list(group)}
     return [template.format(_counts(changes), place) for place, changes in members.items()]
 
 

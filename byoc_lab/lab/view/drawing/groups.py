@@ -335,18 +335,24 @@ def contents(group: Group) -> str:
     if group.kind == "repeat":  # its blocks may differ between the rewrites of a pass
         blocks = (contents(m) if isinstance(m, Group) else m.short for m in group.members)
         return " or ".join(dict.fromkeys(blocks))
-    names = []
-    for member in group.members:
-        if isinstance(member, Group):
-            times = (
-                f" \N{MULTIPLICATION SIGN}{len(member.members)}" if member.kind == "repeat" else ""
-            )
-            if member.kind != "weights" and (inside := contents(member)):
-                names.append(inside + times)
-        elif member.kind not in ("input", "output", "begin", "end"):
-            names.append(member.short)
+    names = _names(group)
     more = len(names) - MAX_NAMES
     if more > 0:
         names = [*names[:MAX_NAMES], f"{more:,} more"]
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     return " + ".join(f"{n} \N{MULTIPLICATION SIGN} ({w})" if n > 1 else w for w, n in runs)
+
+
+def _names(group: Group) -> list[str]:
+    """The names of the operators in a group, and the contents of its groups."""
+    names: list[str] = []
+    for member in group.members:
+        if not isinstance(member, Group):
+            if member.kind not in ("input", "output", "begin", "end"):
+                names.append(member.short)
+        elif member.kind == "section":
+            names += _names(member)
+        elif member.kind != "weights" and (inside := contents(member)):
+            times = f" \N{MULTIPLICATION SIGN}{len(member.members)}" * (member.kind == "repeat")
+            names.append(inside + times)
+    return names

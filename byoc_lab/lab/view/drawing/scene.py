@@ -65,7 +65,7 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
         around = grouping.homes[group]
         home_place = place[around] if around is not None else -1
         name = group.name or f"{group.kind}:{names[last]}"
-        if group.kind == "section" and not group.name:  # the third line is never shortened
+        if group.kind == "section" and not group.name:
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
         drawn.append(_group(grouping, group, name, home_place, id_of))
 
@@ -139,7 +139,7 @@ def _text_of(group: Group) -> tuple[str, ...]:
     last = group.label
     if group.kind == "section":
         count = sum(box.kind == "op" for box in boxes_of(group))
-        last = f"{counted(count, 'operator')}, {group.label}"
+        last = f"{counted(count, 'operator')} · {group.label}"
     if group.kind in ("chain", "block"):  # the shape of its result
         last = [box.detail for box in boxes_of(group)][-1]
     names = last.split(" · ") if len(last) > WIDTH else [last]

@@ -12,7 +12,7 @@ from byoc_lab.lab.view.drawing.grouping import Group, Grouping, Member
 
 MAX_MEMBERS = 150  # maximum of members that are drawn one by one
 MIN_SIZE = 10  # minimum of members in a section
-SECTIONS = 50  # maximum of sections per group; with more members, sections are longer
+SECTIONS = 20  # maximum of sections per group; longer sections have sections again
 
 
 def make_sections(grouping: Grouping) -> None:

@@ -1,6 +1,6 @@
 // The caption of what is shown: what happened, the counters, and with what it is compared.
 import { ICON } from "./text/diff_view.js";
-import { make } from "./text/relay_text.js";
+import { make, number } from "./text/relay_text.js";
 
 export class Heading {
   /** @param {import("./store.js").Store} store @param {HTMLElement[]} bars of the rewrites and of the board @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
@@ -67,7 +67,7 @@ function statsOf(labels, before, after) {
   for (const [key, [one, several]] of Object.entries(labels)) {
     if (after.stats[key] === undefined) continue; // not known yet
     const [was, is] = [before?.stats[key] ?? after.stats[key], after.stats[key]];
-    const text = was === is ? String(is) : `${was} → ${is}`;
+    const text = was === is ? number(is) : `${number(was)} → ${number(is)}`;
     found.push(make("span", { class: `byl-chip${was === is ? "" : " byl-moved"}`, "data-stat": key }, make("b", {}, text), ` ${is === 1 ? one : several}`));
   }
   return found;

@@ -1,6 +1,6 @@
 // The panels beside the diff: findings, rewrites inside the pass, and changes.
 import { ICON } from "./text/diff_view.js";
-import { make, spelled } from "./text/relay_text.js";
+import { make, number, spelled } from "./text/relay_text.js";
 
 const MAX_CARDS = 300; // findings; a list of more is not read
 
@@ -33,7 +33,7 @@ export function drawFindings(pane, store) {
     pane.append(...gone.slice(0, MAX_CARDS).map((f) => findingCard(f, null, false, "gone")));
   }
   const more = shown.length - MAX_CARDS;
-  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; \`trace[${state.stages.indexOf(stage)}].findings_after\` has all of them.`));
+  if (more > 0) pane.append(empty(`… and ${number(more)} more; \`trace[${state.stages.indexOf(stage)}].findings_after\` has all of them.`));
   if (stage.pending) pane.append(empty("The findings of this stage are being computed."));
   else if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
 }
@@ -74,7 +74,7 @@ export function drawEvents(pane, state, stage) {
     group.count.textContent = String(group.children.length - 1);
   }
   const more = stage.events_total - stage.events.length;
-  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; the trace has all of them.`));
+  if (more > 0) pane.append(empty(`… and ${number(more)} more; the trace has all of them.`));
   if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reports no individual rewrites." : "No rewrites."));
 }
 
@@ -104,7 +104,7 @@ export function drawChanges(pane, stage) {
   pane.replaceChildren(...cards, ...andMore(stage.changes_total - stage.changes.length), cards.length ? "" : empty("No changes."));
 }
 
-const andMore = (count) => (count > 0 ? [empty(`… and ${count.toLocaleString("en")} more.`)] : []);
+const andMore = (count) => (count > 0 ? [empty(`… and ${number(count)} more.`)] : []);
 const empty = (text) => make("p", { class: "byl-empty" }, text);
 
 /** A row of tabs over panels. `tabs`: {name: panel}; `onShow(name)` after a switch. */
@@ -161,10 +161,10 @@ export class Tabs {
     this.onShow(name);
   }
 
-  count(name, number, kind = "") {
+  count(name, count, kind = "") {
     const badge = this.buttons[name].count;
-    badge.hidden = !number;
-    badge.textContent = String(number);
+    badge.hidden = !count;
+    badge.textContent = number(count);
     badge.className = `byl-badge ${kind && `byl-${kind}`}`;
   }
 }

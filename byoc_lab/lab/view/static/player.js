@@ -1,6 +1,6 @@
 // The time line of rewrites: a slider, play and pause, and a speed.
 import { buttons } from "./header.js";
-import { make } from "./text/relay_text.js";
+import { make, number } from "./text/relay_text.js";
 
 const BEAT = 1500; // ms that a rewrite or a stage is shown at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 16];
@@ -29,7 +29,7 @@ export class Player {
     const { at, stage } = this.store;
     this.line.max = String(stage.events_total);
     this.line.value = String(at);
-    this.line.setAttribute("aria-valuetext", at ? `rewrite ${at} of ${stage.events_total}` : "the whole pass");
+    this.line.setAttribute("aria-valuetext", at ? `rewrite ${number(at)} of ${number(stage.events_total)}` : "the whole pass");
     this.line.hidden = !stage.events_total;
   }
 

@@ -1,6 +1,6 @@
 // Results as tables (see byoc_lab/lab/view/states/tables.py), whose rows are linked to the graph.
 import { idsIn } from "./lineage.js";
-import { make } from "./text/relay_text.js";
+import { make, number } from "./text/relay_text.js";
 
 /** A node, then what is around it in a scene: its composite, and its region.
  * @param {Sent.Scene} scene @param {string} id @returns {string[]} */
@@ -54,7 +54,7 @@ export class ResultTables {
     const head = make("tr", {}, ...table.columns.map(([title, number]) => make("th", { scope: "col", class: number ? "byl-number" : null }, title)));
     const body = make("tbody", {}, ...table.rows.map((row, n) => this.row(table, row, n)));
     this.place.append(make("table", {}, make("caption", {}, table.summary), make("thead", {}, head), body));
-    if (table.left_out) this.place.append(make("p", { class: "byl-empty" }, `… and ${table.left_out.toLocaleString("en")} more rows; the result itself has all of them.`));
+    if (table.left_out) this.place.append(make("p", { class: "byl-empty" }, `… and ${number(table.left_out)} more rows; the result itself has all of them.`));
     this.mark(false);
   }
 

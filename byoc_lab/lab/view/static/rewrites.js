@@ -1,6 +1,6 @@
 // Steps through the rewrites inside one pass: the bar of buttons, and the words about the rewrite.
 import { buttons } from "./header.js";
-import { counted, make } from "./text/relay_text.js";
+import { counted, make, number } from "./text/relay_text.js";
 
 const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
 
@@ -29,7 +29,7 @@ export class Rewrites {
     const total = stage.events_total;
     this.bar.hidden = this.store.state.kind !== "trace";
     this.bar.dataset.rewrite = String(at);
-    this.position.textContent = at ? `rewrite ${at} / ${total}` : `${total ? counted(total, "rewrite") : "no rewrites"} inside`;
+    this.position.textContent = at ? `rewrite ${number(at)} / ${number(total)}` : `${total ? counted(total, "rewrite") : "no rewrites"} inside`;
     this.back.setAttribute("aria-disabled", String(at === 0));
     this.on.setAttribute("aria-disabled", String(at === total));
     this.whole.hidden = !at;
@@ -42,14 +42,14 @@ export class Rewrites {
     clearTimeout(this.waited);
     const saved = this.store.stage.steps;
     if (saved) {
-      const held = saved.length ? `the first ${saved.length} of these rewrites` : "none of these rewrites";
-      this.words.replaceChildren(`This page has the text of ${held}; open the trace in a running notebook to see the others.`);
+      const held = saved.length ? `only the first ${counted(saved.length, "rewrite")}` : "no rewrite";
+      this.words.replaceChildren(`This page contains ${held} of this pass; open the trace in a running notebook to see this one.`);
       return;
     }
     this.words.replaceChildren("…");
     this.waited = setTimeout(() => {
       if (this.store.at !== at || this.store.step) return;
-      this.words.replaceChildren("This page does not have the text of this rewrite; open the trace in a running notebook to see it.");
+      this.words.replaceChildren("This page does not contain this rewrite; open the trace in a running notebook to see it.");
       this.say();
     }, PATIENCE);
   }

@@ -11,7 +11,7 @@ from byoc_lab.lab.view.drawing.elements import Box
 from byoc_lab.lab.view.drawing.grouping import Edge, Grouping, boxes_of
 from byoc_lab.lab.view.drawing.groups import grouped
 from byoc_lab.lab.view.drawing.picture import picture_of
-from byoc_lab.lab.view.drawing.sections import MAX_MEMBERS, make_sections
+from byoc_lab.lab.view.drawing.sections import MAX_MEMBERS, SECTIONS, make_sections
 from byoc_lab.relay import nn
 
 
@@ -28,7 +28,7 @@ def chain(operators: int) -> relay.Expr:
 @pytest.mark.parametrize("operators", [1000, 4000])
 def test_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
     grouping = grouped(picture_of(chain(operators)))
-    assert 5 < len(grouping.roots) <= MAX_MEMBERS
+    assert 5 < len(grouping.roots) <= SECTIONS
     labels = [g.label for g in grouping.roots if g.kind == "section"]
     assert labels[1] == f"section 2 of {len(grouping.roots)}"
     assert all(len(group.members) <= MAX_MEMBERS for group in grouping.groups())
@@ -44,12 +44,13 @@ def test_short_graph_has_no_sections() -> None:
 
 
 def test_sections_are_cut_where_few_edges_cross() -> None:
-    """Runs of eleven boxes that all use the run's first box; one edge leads to the next run."""
-    boxes = [Box("op", f"{n // 11}.{n % 11}") for n in range(330)]
+    """Runs of boxes that all use the run's first box; one edge leads to the next run."""
+    run, count = 22, 440
+    boxes = [Box("op", f"{n // run}.{n % run}") for n in range(count)]
     edges = [Edge(a, b) for a, b in pairwise(boxes)]
-    edges += [Edge(boxes[n - n % 11], boxes[n]) for n in range(330) if n % 11 > 1]
+    edges += [Edge(boxes[n - n % run], boxes[n]) for n in range(count) if n % run > 1]
     grouping = Grouping(boxes, edges, list(boxes), dict.fromkeys(boxes))
     make_sections(grouping)
     starts = [next(boxes_of(section)).title for section in grouping.roots]
-    assert len(starts) > 20
+    assert len(starts) > 10
     assert {start.split(".")[1] for start in starts} == {"0"}

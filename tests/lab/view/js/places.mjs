@@ -1,5 +1,6 @@
-// Prints how far boxes move on the screen from stage to stage: {"mean", "most"} in pixels. The scenes
-// of the stages are read from the file that is named.
+// Prints how far boxes move on the screen from stage to stage: {"mean", "most"} in pixels. Stages that
+// fold most of the drawing are left out: what is left of it is drawn anew. The scenes of the stages are
+// read from the file that is named.
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { layOut } from "../../../../byoc_lab/lab/view/static/graph/layout.js";
@@ -20,7 +21,8 @@ for (const scene of JSON.parse(readFileSync(process.argv[2], "utf8"))) {
   const open = scene.groups.filter((g) => g.kind === "function").map((g) => g.id);
   const placed = layOut(scene, open, ROOM, last);
   const was = last ? centres(last) : new Map();
-  for (const [key, [x, y]] of centres(placed)) if (was.has(key)) moves.push(Math.hypot(x - was.get(key)[0], y - was.get(key)[1]));
+  const left = [...centres(placed)].filter(([key]) => was.has(key));
+  if (left.length * 2 >= was.size) for (const [key, [x, y]] of left) moves.push(Math.hypot(x - was.get(key)[0], y - was.get(key)[1]));
   last = placed;
 }
 console.log(JSON.stringify({ mean: moves.reduce((sum, m) => sum + m, 0) / moves.length, most: Math.max(...moves) }));

@@ -1,6 +1,6 @@
 // The diff in the centre: the module before and after one stage, row by row.
 import { rowsOf, withMoves } from "./moves.js";
-import { counted, differing, make, tokens, withoutTypes, writeLine } from "./relay_text.js";
+import { counted, differing, make, number, tokens, withoutTypes, writeLine } from "./relay_text.js";
 
 const CONTEXT = 3; // unchanged lines kept on each side of a change
 const SHORTEST_FOLD = 12;
@@ -148,7 +148,7 @@ function writeCut(code, parts, write) {
   const head = fitting(parts, HEAD);
   const tail = parts.length - fitting([...parts].reverse(), LONGEST_LINE - HEAD);
   const rest = parts.slice(head, tail).reduce((sum, t) => sum + width(t), 0);
-  const button = make("button", { class: "byl-more", type: "button", title: "Show the whole line" }, `… ${rest.toLocaleString("en")} more characters …`);
+  const button = make("button", { class: "byl-more", type: "button", title: "Show the whole line" }, `… ${number(rest)} more characters …`);
   button.addEventListener("click", (event) => {
     event.stopPropagation();
     code.replaceChildren();

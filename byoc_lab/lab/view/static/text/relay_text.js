@@ -103,7 +103,10 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /** "1 rewrite", "2,000 rewrites"; the same as in Python. @param {number} count @param {string} noun */
-export const counted = (count, noun) => (count === 1 ? `1 ${noun}` : `${count.toLocaleString("en")} ${noun}s`);
+export const counted = (count, noun) => (count === 1 ? `1 ${noun}` : `${number(count)} ${noun}s`);
+
+/** A count with its thousands separated: "14,857". @param {number} count */
+export const number = (count) => count.toLocaleString("en");
 
 const NAMES = new Set(["var", "global", "const"]);
 const CALLS = new Set(["op", "mark", "var", "global"]);
