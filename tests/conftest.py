@@ -60,7 +60,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(lacking)
 
 
-@pytest.hookimpl(trylast=True)  # of the tests that -m selects
+@pytest.hookimpl(trylast=True)  # after -m has selected tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = list(one_in(items))
     if left_out := set(items) - set(kept):

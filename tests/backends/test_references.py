@@ -46,7 +46,7 @@ def programs(draw: st.DrawFn) -> IRModule:
             "relu": lambda: nn.relu(value()),
             "dense": lambda: nn.dense(value(), WEIGHT, units=4),
             "add": lambda: relay.add(value(), value()),
-            "tanh": lambda: relay.erf(value()),  # no back end has it
+            "tanh": lambda: relay.erf(value()),  # no back end supports erf
         }[kind]()
         if kind == "read" or draw(st.booleans()):
             name = Var(f"v{n}")

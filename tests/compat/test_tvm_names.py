@@ -280,7 +280,7 @@ def on(body: Any, fixed: bool = True) -> Any:
     return relay.annotation.on_device(body, tvm.cpu(0), constrain_result=fixed)
 
 
-def test_anf_binds_values_on_a_fixed_device_there() -> None:
+def test_anf_wraps_values_bound_inside_a_fixed_on_device() -> None:
     fixed = (
         "virtual_device=VirtualDevice(device_type=1, virtual_device_id=0), constrain_result=True"
     )
@@ -296,6 +296,6 @@ def test_anf_binds_values_on_a_fixed_device_there() -> None:
     assert text.count(fixed) == 2
 
 
-def test_anf_binds_values_on_an_unfixed_device_as_usual() -> None:
+def test_anf_does_not_wrap_values_bound_inside_an_unfixed_on_device() -> None:
     text = normal(x + on(relay.const(1.0), fixed=False))
     assert "let %x_0 = 1f;\n  let %x_1 = on_device(%x_0, virtual_device=" in text

@@ -160,7 +160,7 @@ def test_error_line_and_advice_are_sentences() -> None:
 
 
 def test_binding_that_fuse_ops_by_pattern_moved_after_a_use_is_explained() -> None:
-    """The module is well-formed; the composite comes where its last value was."""
+    """The module is well-formed; the composite is bound at the position of its last value."""
 
     def body(emit: Any, x: Any) -> Any:
         value = emit(relax.op.exp(x))

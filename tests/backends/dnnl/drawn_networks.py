@@ -62,7 +62,7 @@ class Network:
         return relay.const(np.asarray(self.rng.standard_normal(shape) * 4).astype(element), dtype)
 
     def earlier(self, shape: tuple[int, ...], dtype: str) -> list[Expr]:
-        """The values before the last one with the same type as it, for a residual sum."""
+        """The earlier values of this shape and dtype, for a residual sum."""
         types = [infer_expr(e).checked_type for e in self.past]
         return [
             e for e, t in zip(self.past, types, strict=True)

@@ -100,7 +100,7 @@ def check_unknown(network: Function, first_axes: list[bool]) -> None:
     except TypeInferenceError:
         assume(False)  # an operator has no type without the sizes
     types = [p.type_annotation for p in network.params]
-    assume(all(0 not in ty.shape for ty in types))  # which the host computes
+    assume(all(0 not in ty.shape for ty in types))  # the host computes empty tensors
     check(shaped(partitioned(unknown, False), types))
 
 

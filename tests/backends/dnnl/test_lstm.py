@@ -1,4 +1,4 @@
-"""Cells of LSTMs: one kernel each, in any spelling that computes one, and nothing else."""
+"""LSTM cells: every equivalent form becomes one kernel, and no other expression does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def part(gates: Expr, quarter: int, width: int = WIDTH) -> Expr:
 def cell(
     gates: Expr, before: Expr, order: tuple[int, ...] = (0, 1, 2, 3), turned: bool = False
 ) -> tuple[Expr, Expr]:
-    """The state and the cell; turned: with the operands of each addition and product exchanged."""
+    """The state and the cell; turned: whether the operands of additions and products are
+    swapped."""
     first, output, forget, new = (part(gates, n) for n in order)
     if turned:
         after = tanh(new) * sigmoid(first) + before * sigmoid(forget)
@@ -52,7 +53,7 @@ def kinds(body: Expr) -> list[str]:
 
 
 def check(body: Expr) -> None:
-    """The region computes what Relay's operators do."""
+    """Asserts that the region gives the results of Relay's operators."""
     function, made = region(body)
     random = np.random.default_rng(0)
     shapes = [p.checked_type.concrete_shape for p in function.params]
@@ -78,7 +79,7 @@ def test_lstm_cell_with_any_order_of_gates_is_one_kernel(
 
 
 @pytest.mark.native
-def test_steps_follow_each_other() -> None:
+def test_each_of_two_consecutive_lstm_steps_is_one_kernel() -> None:
     gates, before = variables(1)
     weight = relay.const(np.random.default_rng(1).standard_normal((24, 6)).astype("float32"))
     state, after = cell(gates, before)

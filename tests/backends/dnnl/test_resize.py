@@ -1,4 +1,4 @@
-"""Resized images: what DNNL computes of them, and what it refuses."""
+"""Resized images: the resizes that DNNL computes, and the ones that it refuses."""
 
 from __future__ import annotations
 

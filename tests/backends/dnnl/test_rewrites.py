@@ -108,7 +108,7 @@ def test_rewrites_are_traced() -> None:
     assert {"RewriteLayerNorm", "RewriteDenseBiasGeluReshapeLast", "MergeComposite"} <= changed
 
 
-# ---- regions that do not pay
+# ---- regions that cost more than they save
 
 image = relay.var("image", shape=(1, 4, 8, 8))
 convolved = nn.conv2d(image, relay.const(random(4, 4, 3, 3)), padding=1, channels=4)

@@ -46,7 +46,7 @@ def test_added_binding_changes_one_line_although_later_ones_are_renumbered() -> 
     found = byoc_lab.diff(built(straight), built(longer))
     added, changed = different(found)
     assert added.kind == "added" and "R.negative(y)" in added.after.text
-    assert changed.kind == "changed" and "R.abs(" in changed.after.text  # for another value
+    assert changed.kind == "changed" and "R.abs(" in changed.after.text  # its operand changed
 
 
 def test_moved_bindings_are_recognized() -> None:

@@ -129,7 +129,7 @@ def drawn_as_tvm_merges(seed: int) -> int:
     table = list({name: (name, *rest) for name, *rest in entries}.values())
     try:
         return as_tvm_merges(mod, table)[0]
-    except RuntimeError as error:  # of TVM: FuseOpsByPattern makes cycles, or loses a variable
+    except RuntimeError as error:  # TVM's FuseOpsByPattern forms a cycle, or loses a variable
         assert any(known in str(error) for known in ("cyclic dependency", "memo_.count"))
         return 0
 

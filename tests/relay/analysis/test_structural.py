@@ -150,7 +150,7 @@ def test_functions_with_renamed_type_parameters_have_equal_hashes():
     assert relay.structural_hash(identity("A")) == relay.structural_hash(identity("B"))
 
 
-def test_dtypes_without_bits_have_those_of_tvm() -> None:
+def test_dtype_without_bits_gets_the_default_bits_of_tvm() -> None:
     assert relay.TensorType((2,), "int") == relay.TensorType((2,), "int32")
     assert relay.TensorType((2,), "uint").dtype == "uint32"
     assert relay.TensorType((), "uint1").dtype == "bool"

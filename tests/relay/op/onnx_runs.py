@@ -1,4 +1,4 @@
-"""The same computation here and in ONNX Runtime, and what such tests compute with."""
+"""Runs one computation in the reference and in ONNX Runtime, on shared inputs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def run(call: Any, *data: np.ndarray) -> np.ndarray:
 
 
 def run_onnx(op: str, *data: np.ndarray | None, results: int = 1, **attributes: Any) -> np.ndarray:
-    """The first result of an ONNX operator in ONNX Runtime; None in place of an input: it is
-    omitted."""
+    """The first result of an ONNX operator in ONNX Runtime; an input that is None is omitted."""
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     helper = onnx.helper
@@ -47,7 +46,7 @@ def numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-LENGTHS = (9, 8, 7)  # of the spatial axes
+LENGTHS = (9, 8, 7)  # sizes of the spatial axes
 
 
 def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:

@@ -44,7 +44,7 @@ def rounds(sample: Sample) -> tuple[Any, bool] | None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_operator_rounds_exactly_if_its_definition_says_so(name: str) -> None:
+def test_operator_rounds_if_and_only_if_its_definition_says_so(name: str) -> None:
     d: OpDef = Op.get(name).definition
     tried = [found for s in SAMPLES if s.op == name and (found := rounds(s)) is not None]
     for attrs, rounded in tried:

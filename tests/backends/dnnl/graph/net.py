@@ -77,7 +77,7 @@ class Net:
     def check(self, *outputs: int, layouts: str = "fixed") -> DnnlRegion:
         self.graph["outputs"] = list(outputs)
         region = DnnlRegion(self.graph, self.arrays["constants"], layouts=layouts)
-        for _ in range(2):  # the second call finds the arena used
+        for _ in range(2):  # the second call reuses the arena
             results = region(*self.arrays["inputs"])
             for result, output in zip(results, outputs, strict=True):
                 assert_close(result, self.values[output])

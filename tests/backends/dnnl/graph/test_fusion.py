@@ -134,7 +134,7 @@ def one(
     result = sized(head.result)
     operands = [net.input(*sized(head.operands[0]))]
     for n, shape in enumerate(head.operands[1:]):
-        operands.append(net.const(*sized(shape), positive=n == 3))  # a variance
+        operands.append(net.const(*sized(shape), positive=n == 3))  # operand 3 is a variance
     along = (result[1], *[1] * (len(result) - 2))
     shapes = {"full": result, "channel": along, "scalar": ()}
     post_ops = [

@@ -24,7 +24,7 @@ def test_dense_of_one_row_equals_reference(depth: int, width: int, biased: bool)
 @pytest.mark.parametrize("width", [32, 67])
 @pytest.mark.parametrize("row", [True, False])
 def test_post_ops_of_a_dense_of_one_row_equal_reference(width: int, row: bool) -> None:
-    """relu is not a function of this library's kernel, so oneDNN computes the second one."""
+    """The library's kernel lacks relu, so oneDNN computes the second dense."""
     net = Net()
     data, other = net.input(1, 20), net.input(*([1, width] if row else [1]))
     post_ops = [
@@ -51,7 +51,7 @@ def test_sum_after_a_dense_of_one_row_equals_reference(scale: float) -> None:
 
 
 def test_dense_of_one_row_after_another_with_the_same_weight_equals_reference() -> None:
-    """Every second one reads the weight from its end."""
+    """Every second dense reads the weight backwards."""
     net = Net()
     made, weight, bias = net.input(1, 130), net.const(130, 130), net.const(130)
     for _ in range(3):

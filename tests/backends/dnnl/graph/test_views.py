@@ -46,8 +46,9 @@ def test_concatenated_branches_equal_reference() -> None:
     net.check(net.op("reduce", [joined], alg="mean", axis=2), net.op("sum", [joined, joined]))
 
 
-def test_slices_in_one_piece_stay_where_they_are() -> None:
-    """Behind axes of size 1 alone; also of an input, of another slice and as an output."""
+def test_contiguous_slices_are_views_without_a_copy() -> None:
+    """A slice is contiguous if only axes of size 1 precede its axis. The slices of an input and of
+    another slice are views, too, even as outputs."""
     net = Net()
     data = net.input(1, 4, 24)
     made = net.op("eltwise", [data], alg="tanh")
@@ -62,8 +63,8 @@ def test_slices_in_one_piece_stay_where_they_are() -> None:
     assert [op["impl"] for op in slices] == ["view"] * 5
 
 
-def test_nothing_is_written_over_a_slice_or_what_it_is_part_of() -> None:
-    """A fused sum and post-ops are computed in place, which others would read."""
+def test_no_operation_overwrites_a_slice_or_its_source() -> None:
+    """Fused sums and post-ops computed in place would change data that other operations read."""
     net = Net()
     made = net.op("eltwise", [net.input(1, 32)], alg="tanh")
     left, right = (net.op("slice", [made], axis=1, begin=n, length=16) for n in (0, 16))
@@ -74,7 +75,7 @@ def test_nothing_is_written_over_a_slice_or_what_it_is_part_of() -> None:
     net.check(added, ends, net.op("eltwise", [right], alg="exp"), whole)
 
 
-def test_slices_in_several_pieces_and_of_constants_are_copied() -> None:
+def test_non_contiguous_slices_and_slices_of_constants_are_copied() -> None:
     net = Net()
     data = net.op("eltwise", [net.input(2, 8)], alg="tanh")
     cut = [
@@ -87,7 +88,7 @@ def test_slices_in_several_pieces_and_of_constants_are_copied() -> None:
     assert [op["impl"] for op in slices] == ["rows"] * 3
 
 
-def test_slices_of_another_batch_are_copied_where_they_are_in_several_pieces() -> None:
+def test_slices_that_another_batch_makes_non_contiguous_give_the_same_results() -> None:
     net = Net()
     made = net.op("eltwise", [net.input(1, 24)], alg="tanh")
     cut = net.op("slice", [made], axis=1, begin=6, length=12)

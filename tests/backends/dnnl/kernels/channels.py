@@ -305,7 +305,7 @@ def check(name: str, dtype: str, count: int) -> int:
         done += 1
         if name in NO_POST_OPS or not make.real or wanted.ndim < 2:
             continue
-        # One number for each channel: a number at a wrong channel shows at once.
+        # The operand has one number per channel, so a shifted channel gives a wrong result.
         scale = make.positive(1, wanted.shape[1], *[1] * (wanted.ndim - 2))
         chain = [
             {"kind": "binary", "alg": "add", "input": make.array(*wanted.shape)},
