@@ -86,7 +86,7 @@ def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     channels = int(attrs.channel_axis) % len(shape)
     if channels != 1 or axes != list(range(2, len(shape))):
         raise BuildError(
-            f"DNNL normalises groups of channels in axis 1 along all axes behind it, found "
+            f"DNNL normalises groups of channels in axis 1 along all axes after it, found "
             f"channels in axis {channels}, axes {axes} of {len(shape)}"
         )
     if not (attrs.center and attrs.scale):

@@ -64,10 +64,10 @@ class Reading:
         for wanted, found in self.numbers:
             value = found.numpy() if isinstance(found, Constant) else None
             if value is None or value.size != 1:
-                return f"{self.spelling.name} has the number {wanted:.6g} where a tensor stands"
+                return f"{self.spelling.name} needs the number {wanted:.6g}, found a tensor"
             if not isclose(float(value.reshape(())), wanted, rel_tol=1e-5):
                 return (
-                    f"{self.spelling.name} has the number {wanted:.6g}, "
+                    f"{self.spelling.name} needs the number {wanted:.6g}, "
                     f"found {float(value.reshape(())):.6g}"
                 )
         if self.operand is not None and self.operand.is_typed and self.calls[0].is_typed:

@@ -195,7 +195,7 @@ class OffloadDataMovement(FunctionPass):
         if not composites:
             return func
 
-        @rule("offload data movement", "DNNL computes what it moves")
+        @rule("offload data movement", "DNNL computes the data that it moves")
         def move(pre: Expr, post: Expr) -> Expr | None:
             made = composites.get(pre)
             return Call(made, _operands(post), span=pre.span) if made else None

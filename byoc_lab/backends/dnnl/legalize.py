@@ -42,7 +42,7 @@ def legalize_group_conv(attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Ty
     return Call(Op.get(name), [inputs[0], reshaped], attrs.replace(kernel_layout=parted))
 
 
-@rule("legalize group conv", "DNNL's weights have groups as an axis of their own")
+@rule("legalize group conv", "DNNL's weights have a separate axis for groups")
 def _group_conv(pre: Expr, post: Expr) -> Expr | None:
     if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in GROUPED):
         return None

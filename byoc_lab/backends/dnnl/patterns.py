@@ -274,7 +274,7 @@ def is_computed(expr: Expr) -> bool:
 
 def _why_no_sum(call: Expr, other: Expr) -> str | None:
     if call.checked_type.shape != other.checked_type.shape:
-        return f"what is summed must have one type, found {call.checked_type}, {other.checked_type}"
+        return f"both summands must have one type, found {call.checked_type}, {other.checked_type}"
     return None
 
 
@@ -288,7 +288,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
     channels = channels_of(root)
     if not operand.is_static or prod(operand.concrete_shape) != channels:
         return (
-            f"what is added is not a bias: expected one element for each of the {channels} "
+            f"the addend is not a bias: expected one element for each of the {channels} "
             f"channels of {result}, found {operand}"
         )
     return None

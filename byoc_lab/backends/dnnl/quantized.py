@@ -128,7 +128,7 @@ def why_no_bias(added: Call) -> str | None:
     is."""
     data, other = added.args
     if not (isinstance(data, Call) and any(data.is_op(op) for op in PRODUCTS)):
-        return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
+        return "DNNL adds integers only after qnn.conv2d and qnn.dense"
     if not isinstance(other, Constant):
         return f"the bias must be a constant, found {other.checked_type}"
     if bias_axis(added) is None or added.checked_type.shape != data.checked_type.shape:

@@ -29,7 +29,7 @@ def unblocked(function: Function) -> Function:
     return made
 
 
-@rule("turn constant", "what is known is laid out when it is compiled")
+@rule("turn constant", "constants are converted at compile time")
 def _turned_constant(pre: Expr, post: Expr) -> Expr | None:
     if not (isinstance(post, Call) and post.is_op("layout_transform")):
         return None

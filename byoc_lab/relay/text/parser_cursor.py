@@ -350,7 +350,7 @@ class Cursor:
         if comment is None:
             self.fail(
                 "this constant is in a metadata section that the text lacks, and no "
-                "/* ty=Tensor[...] */ follows that says what it would be",
+                "/* ty=Tensor[...] */ follows that states its type",
                 at,
                 kind="metadata type",
                 type="relay.Constant",

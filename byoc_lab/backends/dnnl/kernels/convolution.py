@@ -67,11 +67,12 @@ def _conv(axes: int, suffix: str = "") -> Callable[..., Any]:
         strides and dilation: one number, or one for each axis. padding: one number, one for each
         axis, or {SIDES[axes]}. bias: None, or O elements; axes of size 1 may surround them. Each
         spatial size of the result is
-        (size + before + behind - (taps - 1) * dilation - 1) // stride + 1.
+        (size + before + after - (taps - 1) * dilation - 1) // stride + 1.
 
-        All of it float32 or bfloat16; or data uint8 or int8 and weight int8, which gives int32,
-        exact: the sums of (data - data_zero_point) * weight, padded with data_zero_point, without
-        bias (`requantize` adds it).
+        All arrays are float32 or bfloat16. Or data is uint8 or int8 and weight int8; then the
+        result
+        is int32 and exact: the sums of (data - data_zero_point) * weight, padded with
+        data_zero_point, without bias (`requantize` adds it).
         """,
     )
 
@@ -135,8 +136,9 @@ def _conv_transpose(axes: int) -> Callable[..., Any]:
         f"""Transposed convolution of data {DATA[axes]} with weight (C, O/groups, {TAPS[axes]}).
 
         Each spatial size of the result is (size - 1) * stride + (taps - 1) * dilation + 1 - before
-        - behind + output_padding; each output_padding is smaller than its stride. Other arguments
-        as for `conv{axes}d`. The weight is copied: oneDNN wants its axes in another order.
+        - after + output_padding; each output_padding is smaller than its stride. Other arguments
+        as for `conv{axes}d`. The weight is copied, because oneDNN needs its axes in a different
+        order.
         """,
     )
 

@@ -18,8 +18,8 @@ def dense(
 ) -> Any:
     """data (N, K) times the transpose of weight (M, K), plus bias (M,) or (1, M): (N, M).
 
-    All of it float32 or bfloat16; or data uint8 or int8, less data_zero_point, and weight int8,
-    without bias, which gives int32.
+    All arrays are float32 or bfloat16. Or data is uint8 or int8 (minus data_zero_point) and weight
+    int8, without bias; then the result is int32.
     """
     tensors = {"data": data, "weight": weight, "bias": bias}
     return run("dense", "dense", tensors, {"data_zero_point": data_zero_point}, out, post_ops)

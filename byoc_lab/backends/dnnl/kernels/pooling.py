@@ -42,9 +42,9 @@ def _max_pool(axes: int) -> Callable[..., Any]:
         f"""Largest element of each window of data {DATA[axes]}; padding is never the largest.
 
         pool_size, strides and dilation: one number, or one for each axis. padding: one number, one
-        for each axis, or {SIDES[axes]}, each smaller than the window. Where a dilated window
-        has no element but padding, the smallest of the dtype stands.
-        The result's shape is that of a convolution.
+        for each axis, or {SIDES[axes]}, each smaller than the window. If a dilated window contains
+        only padding, its result is the smallest number of the dtype. The result has the shape of a
+        convolution's result.
         """,
     )
 

@@ -18,7 +18,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 # By the number of spatial axes: layout of the data, and the paddings of both sides.
 DATA = {1: "(N, C, W)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
 SIDES = {
-    1: "(before, behind)",
+    1: "(before, after)",
     2: "(top, left, bottom, right)",
     3: "(front, top, left, back, bottom, right)",
 }

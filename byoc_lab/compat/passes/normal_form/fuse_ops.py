@@ -66,7 +66,7 @@ class _Fuser:
     def run(self, func: Function) -> Function:
         rules = (
             RewriteRule("fuse", "these operators run as one", self._fuse),
-            RewriteRule("stop fusion", "what it marks has been kept apart", _stop),
+            RewriteRule("stop fusion", "fusing is done, so the mark is removed", _stop),
         )
         return rewrite(func, rules, _is_open, self.memo, self._inside)
 

@@ -68,7 +68,7 @@ class _Lifter:
         def enter(node: Expr) -> bool:
             return not isinstance(node, Function) or not node.attrs.get("Primitive")
 
-        rule = RewriteRule("lift", "global functions need no closure but what they are given", lift)
+        rule = RewriteRule("lift", "a global function gets captured values as arguments", lift)
         return rewrite(root, [rule], enter)
 
     def _lift(self, pre: Function, post: Function, own: list[Var]) -> Expr | None:
