@@ -149,10 +149,8 @@ def let(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def unused(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """The call is removed with the lets whose variables are unused.
-
-    A verified change removes it, too: `tried` runs it again.
-    """
+    """Whether the call is removed with the lets whose variables are unused, and by a change, which
+    `tried` runs again."""
     (stage,) = trace(case.mod, [DeadCodeElimination()]).stages
     left = [n for n in stage.images(one.typed) if isinstance(n, Call)]
     return not left and one.change is not None and not one.change.region
@@ -180,8 +178,8 @@ def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 
 def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
-    """Whether the missing passes do not run before the named pass; `tried` verifies that the
-    change, which adds them, offloads the call."""
+    """Whether the named passes are missing or in the wrong order, as stated; `tried` verifies that
+    the change offloads the call."""
     missing = one.reason.partition(";")[0]
     names = [p.name for p in case.passes()]
     moved = re.fullmatch(r"the pipeline runs (\w+) (before|after) (\w+)", missing)

@@ -1,4 +1,4 @@
-// The bar of the annotation board: the selected operator into a region of a back end, or out of it.
+// The bar of the annotation board: puts the selected operator into a region of a back end, or takes it out.
 import { buttons } from "./header.js";
 import { make, spelled } from "./text/relay_text.js";
 
@@ -43,7 +43,7 @@ export class BoardBar {
     this.words.textContent = `${place} ${this.store.state.board.done}`;
   }
 
-  /** The fix to look at, if there is one. */
+  /** The fix to preview, if there is one. */
   look() {
     const fix = this.store.model.get("preview") ?? {};
     this.preview.hidden = !fix.steps;
@@ -64,7 +64,7 @@ export class BoardBar {
     this.ask({ node: operator, compiler: this.store.state.board.inside[operator] ? "" : this.choice.value });
   }
 
-  /** Take the last change back, or make it again. @param {"undo" | "redo"} way */
+  /** Undo the last change, or redo it. @param {"undo" | "redo"} way */
   again(way) {
     if (this.store.state.board[way]) this.ask({ [way]: true });
   }
@@ -75,7 +75,7 @@ export class BoardBar {
   }
 }
 
-/** The lines of a difference, those that come or go marked by colour too. @param {string} diff */
+/** The lines of a diff; added and removed lines also have colours. @param {string} diff */
 function coloured(diff) {
   const kind = (/** @type {string} */ line) => ({ "+": "byl-plus", "-": "byl-minus" })[line[0]] ?? "";
   return diff.split("\n").map((line) => make("span", { class: kind(line) }, `${spelled(line)}\n`));

@@ -1,10 +1,10 @@
-// Borders that move, by pointer and by key, and are remembered.
+// Borders that the reader moves by pointer or key; their positions are stored in the browser.
 import { make } from "./text/relay_text.js";
 
 const STEP = 24; // pixels that an arrow key moves a border
 const PLACE = "byoc_lab.view";
 
-/** What this browser remembers of the view; nothing where it may not.
+/** The settings that this browser has stored for the view; empty if storage is forbidden.
  * @returns {Record<string, string>} */
 export function remembered() {
   try {
@@ -19,13 +19,13 @@ export function remember(values) {
   try {
     localStorage.setItem(PLACE, JSON.stringify({ ...remembered(), ...values }));
   } catch {
-    return; // as above: the border moves all the same
+    return; // no storage: the border moves, but its position is not stored
   }
 }
 
 /**
- * A border that sets a length of `root`. axis: "x" (it stands upright) or "y"; sign: 1 if the length
- * grows to the right or down; limits: the least and largest length now.
+ * A border that sets a width or height of `root`. axis: "x" for a vertical border, or "y"; sign: 1 if
+  * the size grows to the right or down; limits: the current minimum and maximum of the size.
  * @param {HTMLElement} root
  * @param {{name: string, label: string, axis: "x" | "y", sign: number, size: () => number, limits: () => [number, number]}} spec
  * @param {AbortSignal} signal

@@ -1,4 +1,4 @@
-// The top of the view: title, the stages one by one, and what changes the whole page.
+// The top of the view: the title, buttons for the previous and next stage, and buttons for the whole page.
 import { make } from "./text/relay_text.js";
 
 /** A button that acts until `signal` aborts.

@@ -1,4 +1,4 @@
-// The caption of what is shown: what happened, the counters, and with what it is compared.
+// The heading of the shown modules: the caption, the counters, and the stage for comparison.
 import { ICON } from "./text/diff_view.js";
 import { make, number } from "./text/relay_text.js";
 
@@ -55,7 +55,7 @@ export class Heading {
       error.message.trim() === error.cause ? make("p", {}, ...cause) : make("details", {}, make("summary", { title: "The whole message" }, ...cause), make("pre", { tabindex: "0" }, error.message)));
   }
 
-  /** The counters of what is shown: the whole pass, one rewrite, or two stages. */
+  /** The counters of the shown modules: the whole pass, one rewrite, or two stages. */
   drawStats() {
     const { before, after } = this.store.pair;
     this.chips.replaceChildren(...statsOf(this.store.state.stat_labels, before, after ?? before));

@@ -1,7 +1,7 @@
 // The help: all keys.
 import { make } from "./text/relay_text.js";
 
-/** Keys, what they do, and what a page has where they do it; without the last, every page.
+/** Keys, their action, and the part that a page must have for it (none: any page).
  * @type {[string, string, string?][]} */
 const KEYS = [
   ["← →  or  k j", "previous / next stage", "stages"],
@@ -29,7 +29,7 @@ const KEYS = [
 /** The help: a dialog, hidden at first. */
 export class Help {
   /** @param {HTMLElement} root gets the focus back when the dialog closes
-   * @param {{ has: Record<string, boolean>, panels: string[] }} page what it has */
+   * @param {{ has: Record<string, boolean>, panels: string[] }} page the parts of the page */
   constructor(root, page) {
     this.root = root;
     this.element = helpDialog(page);

@@ -1,4 +1,4 @@
-// What the keys do.
+// The actions of the keys.
 
 /** Listen to keys on `root`. `view`: the components; see stepper.js.
  * @param {HTMLElement} root @param {any} view @param {AbortSignal} signal */

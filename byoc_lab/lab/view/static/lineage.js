@@ -1,4 +1,4 @@
-// Where nodes come from and what became of them, from the origins in the state of a trace.
+// Origins and images of nodes, from the origins in the state of a trace.
 
 const known = new WeakMap();
 
@@ -15,7 +15,7 @@ export function idsIn(module) {
   return known.get(module);
 }
 
-/** The nodes of a stage's input that a node of its result comes from.
+/** The nodes of a stage's input from which a node of its result originates.
  * @param {Sent.State} state @param {number} n @param {string} id @returns {string[]} */
 export function originsOf(state, n, id) {
   const stage = state.stages[n];
@@ -24,7 +24,7 @@ export function originsOf(state, n, id) {
 
 const inverses = new WeakMap();
 
-/** The nodes of a stage's result that come from a node of its input.
+/** The nodes of a stage's result that originate from a node of its input.
  * @param {Sent.State} state @param {number} n @param {string} id @returns {string[]} */
 export function imagesOf(state, n, id) {
   const stage = state.stages[n];
@@ -39,7 +39,7 @@ export function imagesOf(state, n, id) {
   return [...new Set([...own, ...others])];
 }
 
-/** A node of stage `n` in the module before the first stage and after each: lists of ids.
+/** The ids that correspond to a node of stage `n`: a list for the input, and one for each stage's result.
  * @param {Sent.State} state @param {number} n @param {string} id @returns {string[][]} */
 export function historyOf(state, n, id) {
   const count = state.stages.length;
@@ -56,7 +56,7 @@ export function historyOf(state, n, id) {
   return found;
 }
 
-/** The line of a module that shows a node, and the function that it is in; null if none does.
+/** The line of a module that shows a node, and the function of the line; null if no line shows it.
  * @param {Sent.Module} module @param {string} id */
 export function placeOf(module, id) {
   const at = module ? module.lines.findIndex((/** @type {[string, string]} */ [, line]) => line === id) : -1;
@@ -66,7 +66,7 @@ export function placeOf(module, id) {
   return { line: at, text: module.lines[at][0].trim(), in: /^def (@[\w.:-]+)/.exec(module.lines[n][0])?.[1] ?? "" };
 }
 
-/** What constants among nodes were computed from, in words: those with these ids.
+/** The expressions, in words, from which the constants among these nodes were computed.
  * @param {Sent.State} state @param {string[]} ids @returns {string[]} */
 export function computedFrom(state, ids) {
   return [...new Set(ids)].flatMap((id) => state.stages.flatMap((/** @type {Sent.Stage} */ stage) => (stage.computed?.[id] ? [`${stage.name} computed it from ${stage.computed[id]}`] : [])));

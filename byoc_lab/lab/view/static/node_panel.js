@@ -1,9 +1,9 @@
-// The panel about the selected node: where it comes from and what became of it, stage by stage.
+// The panel about the selected node: its origins and images, stage by stage.
 import { computedFrom, historyOf, placeOf } from "./lineage.js";
 import { reasonOf } from "./graph/overlay.js";
 import { make, tokens, withoutTypes } from "./text/relay_text.js";
 
-const FEW = 6; // nodes of one stage that are listed
+const FEW = 6; // maximum of listed nodes per stage
 
 /** @param {HTMLElement} pane @param {import("./store.js").Store} store */
 export function drawNode(pane, store) {
@@ -29,7 +29,7 @@ export function drawNode(pane, store) {
   );
 }
 
-/** What the node is after a stage; stages that left it alone are not listed. */
+/** The node after each stage; stages that did not change it are not listed. */
 function step(state, n, ids, history) {
   const stage = n ? state.stages[n - 1] : null;
   const before = n ? history[n - 1] : [];

@@ -2,7 +2,7 @@
 import { ICON } from "./text/diff_view.js";
 import { make, number, spelled } from "./text/relay_text.js";
 
-const MAX_CARDS = 300; // findings; a list of more is not read
+const MAX_CARDS = 300; // maximum of listed findings
 
 /** A card that selects a node when clicked; without a node it is not a button. */
 function card(kind, node, ...content) {
@@ -48,7 +48,7 @@ function findingCard(f, n, note, extra = "") {
   return made;
 }
 
-/** The page and the source of a rule or a pass, folded; nothing where they are not known. */
+/** The page and the source of a rule or a pass, folded; nothing if they are not known. */
 function aboutOf(state, name) {
   const found = state.about?.[name];
   if (!found) return [];
@@ -85,14 +85,14 @@ function eventCard(event, rewrite) {
     words && line("words", words), line("reason", event.reason));
 }
 
-/** Mark the card of rewrite `at`; returns it, in a list. */
+/** Mark the card of rewrite `at`; returns a list with this card. */
 export function markCards(pane, at) {
   const cards = [...pane.querySelectorAll("[data-rewrite]")];
   for (const card of cards) card.classList.toggle("byl-current", Number(card.dataset.rewrite) === at);
   return cards.filter((card) => card.classList.contains("byl-current"));
 }
 
-/** The operators that are computed elsewhere in the second trace, those of one way under a heading. */
+/** The operators that are computed elsewhere in the second trace, with a heading for each kind of move. */
 export function drawMovedOperators(pane, stage) {
   const cards = stage.moved.flatMap((m, n) => [...(m.way === stage.moved[n - 1]?.way ? [] : [make("h4", {}, m.way)]), card("change", m.node, line("message", m.text))]);
   pane.replaceChildren(...cards, ...andMore(stage.moved_total - stage.moved.length), cards.length ? "" : empty("Each operator that both have is on the host in both, or in regions of one back end."));
@@ -122,7 +122,8 @@ export class Tabs {
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", button.id);
       panel.dataset.panel = name.toLowerCase();
-      if (name !== "Text") panel.setAttribute("tabindex", "0"); // it scrolls; the text does so itself
+      // the panel scrolls; the text pane scrolls by itself
+      if (name !== "Text") panel.setAttribute("tabindex", "0");
       button.addEventListener("click", () => this.show(name), { signal });
       this.buttons[name] = button;
       bar.append(button);

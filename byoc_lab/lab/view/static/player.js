@@ -2,7 +2,7 @@
 import { buttons } from "./header.js";
 import { make, number } from "./text/relay_text.js";
 
-const BEAT = 1500; // ms that a rewrite or a stage is shown at speed 1
+const BEAT = 1500; // ms for which a rewrite or a stage is shown at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 16];
 
 export class Player {
@@ -47,7 +47,8 @@ export class Player {
     this.button.setAttribute("aria-pressed", "false");
   }
 
-  /** One rewrite further; after the last one, the next stage. It waits for a step that is not there. */
+  /** Show the next rewrite; after the last one, the next stage. Waits for a step that was not received
+   * yet. */
   beat() {
     const { store, stages } = this;
     const { at, stage, index } = store;

@@ -1,6 +1,6 @@
-// Presenter mode: full screen where the page may, large type, the stages out of the way.
+// Presenter mode: full screen if the page is allowed to, large text, and a hidden stage list.
 
-/** Enter or leave it. @param {HTMLElement} root @param {HTMLElement} button */
+/** Enter or leave presenter mode. @param {HTMLElement} root @param {HTMLElement} button */
 export async function present(root, button) {
   const on = root.dataset.present !== "true";
   root.dataset.present = String(on);
@@ -17,8 +17,8 @@ export async function present(root, button) {
   try {
     await root.requestFullscreen();
   } catch {
-    return; // a frame without the permission: it fills the frame by its style
+    return; // a frame without the permission: the style makes the view fill the frame
   }
   if (root.dataset.present === "true") document.addEventListener("fullscreenchange", left);
-  else await document.exitFullscreen(); // left before there was a full screen to leave
+  else await document.exitFullscreen(); // presenter mode ended before full screen began
 }

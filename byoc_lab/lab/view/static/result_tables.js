@@ -2,7 +2,7 @@
 import { idsIn } from "./lineage.js";
 import { make, number } from "./text/relay_text.js";
 
-/** A node, then what is around it in a scene: its composite, and its region.
+/** A node, then the groups around it in a scene: its composite and its region.
  * @param {Sent.Scene} scene @param {string} id @returns {string[]} */
 export function around(scene, id) {
   const found = [id];
@@ -12,7 +12,8 @@ export function around(scene, id) {
   return found;
 }
 
-/** The node that rows are lit for when `id` is selected: the nearest one around it with a row.
+/** The node whose rows are highlighted if `id` is selected: the node itself or the nearest group around
+ * it that has a row.
  * @param {Sent.Table} table @param {Sent.Scene} scene @param {string} id */
 export function litNode(table, scene, id) {
   if (!id) return "";
@@ -68,7 +69,7 @@ export class ResultTables {
       make("th", { scope: "row" }, title), ...rest.map((cell, k) => make("td", { class: table.columns[k + 1][1] ? "byl-number" : null }, cell)));
   }
 
-  /** Show what a row is about: its node, in the stage that is shown if that has it.
+  /** Show the node of a row, in the shown stage if that contains the node.
    * @param {Event} event */
   choose(event) {
     const element = /** @type {HTMLElement} */ (event.target).closest("tr");
@@ -82,7 +83,7 @@ export class ResultTables {
     element.querySelector("button")?.focus();
   }
 
-  /** Up and down move between the rows that are linked. @param {KeyboardEvent} event */
+  /** The keys Up and Down move between the linked rows. @param {KeyboardEvent} event */
   key(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
@@ -93,7 +94,7 @@ export class ResultTables {
     event.stopPropagation();
   }
 
-  /** Light the rows of the selected node. @param {boolean} reveal */
+  /** Highlight the rows of the selected node. @param {boolean} reveal */
   mark(reveal) {
     const table = this.tables[Number(this.shown)];
     if (!table) return;

@@ -1,11 +1,12 @@
-// Steps through the rewrites inside one pass: the bar of buttons, and the words about the rewrite.
+// Steps through the rewrites inside one pass: the bar of buttons, and the text about the rewrite.
 import { buttons } from "./header.js";
 import { counted, make, number } from "./text/relay_text.js";
 
-const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
+const PATIENCE = 4000; // ms to wait for a step from the kernel before reporting that the kernel may be gone
 
 export class Rewrites {
-  /** @param {import("./store.js").Store} store @param {HTMLElement[]} more what else is in the bar @param {() => void} say
+  /** @param {import("./store.js").Store} store @param {HTMLElement[]} more further elements of the bar
+   * @param {() => void} say
    * called when the words have changed @param {AbortSignal} signal */
   constructor(store, more, say, signal) {
     this.store = store;

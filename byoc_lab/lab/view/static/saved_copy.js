@@ -1,7 +1,8 @@
-// The HTML that follows a widget in a notebook, for when its kernel is gone: it is hidden while the widget lives.
+// The HTML after a widget in a notebook, for use without a kernel: it is hidden while the widget is shown.
 import { make } from "./text/relay_text.js";
 
-/** Hide the copy of a view, wherever the page has it or will have it. The rule goes with the view.
+/** Hide the copy of a view anywhere in the page, also if it is added later, by a style rule that is
+ * removed with the view.
  * @param {HTMLElement} root @param {string} name the `saved_as` of the model */
 export function hideSavedCopy(root, name) {
   if (!name) return;

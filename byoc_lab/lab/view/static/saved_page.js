@@ -1,4 +1,4 @@
-// A saved page: the state is in it, and its address names what is shown.
+// A saved page: it contains the state, and its address names the shown stage, rewrite and node.
 
 /** Replaces anywidget's model. */
 class PageModel {

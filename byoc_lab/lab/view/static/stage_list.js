@@ -40,7 +40,7 @@ export class StageList {
       make("span", { class: "byl-name" }, ...breakable(stage.name), (stage.note || stage.group) && make("span", { class: "byl-of" }, stage.note || ` in ${stage.group}`)), facts);
   }
 
-  /** Hide what the filter and the checkbox leave out. */
+  /** Hide the stages that the filter or the checkbox excludes. */
   sift() {
     const wanted = this.filter.value.trim().toLowerCase();
     this.state.stages.forEach((stage, n) => {

@@ -84,7 +84,7 @@ function view(model, el, options) {
   listBorder.hidden = !store.hasStages;
   root.append(header.element, make("div", { class: "byl-body" }, left, listBorder, centre, sideBorder, side), endBorder, live, help.element);
 
-  // ---- what belongs to no component alone -----------------------------------------------------
+  // ---- shared by several components -----------------------------------------------------------
   store.on("stage", () => {
     root.dataset.index = String(store.index);
     stages.show(store.index);
@@ -94,8 +94,8 @@ function view(model, el, options) {
     root.dataset.ready = "true";
   });
   store.on("rewrite", (again) => {
-    if (!root.dataset.ready || (store.at && !store.step)) return; // it is on its way
-    if (again) return store.tell("selection", true); // its text has come
+    if (!root.dataset.ready || (store.at && !store.step)) return; // the step was not received yet
+    if (again) return store.tell("selection", true); // the text was received
     if (tabs.current === "Rewrites") for (const card of markCards(panels.Rewrites, store.at)) scrollInto(panels.Rewrites, card);
     else stale.add("Rewrites");
     const event = store.step?.event;
@@ -180,7 +180,8 @@ function view(model, el, options) {
     if (found.dataset.node) store.choose(found.dataset.node, true);
   }
 
-  /** The next finding of the stage; after the last one, that of the next stage that has some. */
+  /** Show the next finding of the stage; after the last one, the first finding of the next stage with
+   * findings. */
   function nextFinding(way) {
     shownNow("Findings");
     const cards = [...panels.Findings.querySelectorAll("[data-finding]")];
@@ -224,7 +225,8 @@ function view(model, el, options) {
 /** Show the state of a saved page. @param {Sent.State} state @param {HTMLElement} el */
 function open(state, el) {
   render({ model: pageModel(state), el });
-  if (window.parent === window) el.querySelector("section")?.focus(); // else the host would scroll to it
+  // without this the host would scroll to the view
+  if (window.parent === window) el.querySelector("section")?.focus();
 }
 
 export default { render, open };

@@ -1,20 +1,22 @@
-// What one view shows: the values of the model, and what only this page knows. Components read it,
-// change it by its methods, and hear of changes by topic.
+// The data of one view: the values of the model, and the settings of this page. Components read it,
+// change it by its methods, and are notified of changes by topic.
 import { imagesOf, originsOf } from "./lineage.js";
 import { compared } from "./text/compare.js";
 
 /**
- * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
- * "selection", "options" (how the page shows it), "known" (overlays), "kernel" (it went away).
+ * Topics: "stage" (another stage is shown, or a part of it was received), "rewrite" (another rewrite is
+  * shown),
+ * "selection", "options" (how the page shows it), "known" (overlays), "kernel" (it ended).
  * @typedef {"stage" | "rewrite" | "selection" | "options" | "known" | "kernel"} Topic
  */
 
 const PENDING = ["all", "before", "text", ""]; // of a stage, from first to last
-const PAUSE = 300; // ms that a stage or a rewrite is shown before the kernel computes what is not the next step
+// ms for which a stage or a rewrite is shown before the kernel computes other data than the next step
+const PAUSE = 300;
 
 
-/** What the reader chooses on the page. The text: side by side (null: where it is wide enough), types,
- * wrap. The graph: which of the two. The back end of the annotation board. */
+/** The reader's choices on the page. For the text: side by side (null: if the page is wide enough),
+ * types, wrap. For the graph: one of the two modules. The back end of the annotation board. */
 export const OPTIONS = { split: /** @type {boolean | null} */ (null), types: false, wrap: true, side: "after", backEnd: "" };
 
 export class Store {
@@ -34,7 +36,7 @@ export class Store {
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, ReturnType<typeof compared>>} */
     this.comparisons = new Map();
-    /** What the kernel has computed ahead, what to ask it for next, and the timer that does. */
+    /** The data that the kernel has computed ahead, the next request, and the timer that sends it. */
     this.ahead = new Set();
     this.wanted = /** @type {Sent.Wanted | null} */ (null);
     this.timer = 0;
@@ -91,25 +93,25 @@ export class Store {
     return this.model.get("selected_id") || "";
   }
 
-  /** The ids of the nodes that the selected one comes from, or that come from it, in this stage. */
+  /** The ids of the origins and images of the selected node in this stage. */
   get related() {
     const { selected, state, index } = this;
     const found = selected && this.isTrace ? [...originsOf(state, index, selected), ...imagesOf(state, index, selected)] : [];
     return new Set(found);
   }
 
-  /** What is known about nodes besides. @returns {Sent.Overlays} */
+  /** The overlays of the nodes. @returns {Sent.Overlays} */
   get known() {
     const sent = this.model.get("overlays");
     return sent && Object.keys(sent).length ? sent : (this.state.overlays ?? {});
   }
 
-  /** After how many rewrites of the stage it is shown; 0: the whole pass. */
+  /** The number of the shown rewrite of the stage; 0: the whole pass. */
   get at() {
     return Math.min(this.model.get("rewrite") || 0, this.stage.events_total);
   }
 
-  /** The step to show; null for the whole pass, or while it is not there.
+  /** The step to show; null for the whole pass, or until the step is received.
    * @returns {Sent.Step | null} */
   get step() {
     const { at, stage } = this;
@@ -125,7 +127,7 @@ export class Store {
     return stage[which] === null ? null : this.state.modules[stage[which]];
   }
 
-  /** The modules and rows of what is shown: one rewrite, two stages compared, or the pass. */
+  /** The shown modules and rows: of one rewrite, of two compared stages, or of the pass. */
   get shown() {
     const { step, state, stage, base } = this;
     if (step) return { key: `${this.index} ${this.at}`, modules: step.modules, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced, pending: step.pending } };
@@ -146,7 +148,7 @@ export class Store {
 
   // ---- changes --------------------------------------------------------------------------------
 
-  /** Change the model, and ask for the graph that is missing then: in one message.
+  /** Change the model and request the graph that is then missing, in one message.
    * @param {Record<string, any>} values */
   set(values) {
     for (const [name, value] of Object.entries(values)) this.model.set(name, value);
@@ -165,7 +167,7 @@ export class Store {
     if (wanted !== this.at) this.set({ rewrite: wanted });
   }
 
-  /** Select a node; with `reveal`, again if it is selected, and else deselect it.
+  /** Select a node. If it is selected already: with `reveal`, select it again, otherwise deselect it.
    * @param {string} id @param {boolean} [reveal] */
   choose(id, reveal = false) {
     if (id === this.selected) id = reveal ? id : "";
@@ -188,7 +190,7 @@ export class Store {
     this.tell("options", Object.keys(changed));
   }
 
-  /** An answer has come; one to another page is of no use here. */
+  /** Process an answer; answers to other pages are ignored. */
   take() {
     /** @type {Partial<Sent.Answer>} */
     const { asked, part, step } = this.model.get("answer") ?? {};
@@ -200,7 +202,8 @@ export class Store {
     this.askForMore();
   }
 
-  /** A step has come; its text comes after its graph. @param {number} n @param {Sent.Step} step */
+  /** Process a received step; its text is received after its graph. @param {number} n @param
+   * {Sent.Step} step */
   takeStep(n, step) {
     const stage = this.state.stages[n];
     const last = stage.step;
@@ -210,7 +213,7 @@ export class Store {
     if (stage === this.stage && step === this.step) this.tell("rewrite", again);
   }
 
-  /** A part of the state of a large trace has come. @param {number} n @param {Sent.Part} part */
+  /** Process a received part of the state of a large trace. @param {number} n @param {Sent.Part} part */
   takePart(n, part) {
     const { state } = this;
     Object.assign(state.about, part.about);
@@ -225,21 +228,21 @@ export class Store {
     if (n === this.index || this.base !== null) this.tell("stage");
   }
 
-  /** The name of this page, which the state of a model keeps as long as the page is there. */
+  /** The name of this page, stored in the state of the model while the page exists. */
   get page() {
     return (this.state.page ??= Math.random().toString(36).slice(2));
   }
 
-  /** Ask the kernel soon for what is missing, the next steps before what can wait. */
+  /** Request missing data from the kernel soon, the next steps first. */
   askForMore() {
     clearTimeout(this.timer);
     this.wanted = this.missing();
     if (this.wanted) this.timer = setTimeout(() => this.ask(), this.wanted.what === "picture" ? 0 : PAUSE);
   }
 
-  /** The graph of the rewrite; then the next one is computed ahead, and the text of this one comes.
-   * Of a large trace: the graphs of this stage, of its result first, and of its neighbours, so that a
-   * step need not wait; their texts; then the graphs of all stages are computed.
+  /** The next request. For a rewrite: its graph, then the next graph computed ahead, then its text. For
+   * a large trace: the graphs of this stage (its result first) and of its neighbours, so that a step
+   * need not wait; then their texts; then the graphs of all stages, computed ahead.
    * @returns {Sent.Wanted | null} */
   missing() {
     const { stages } = this.state;
@@ -255,7 +258,8 @@ export class Store {
     const next = computed ? null : { stage, what: "ahead", rewrite: at + 1 };
     if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
-    const first = near[0] === stage || base.includes(near[0]); // what is shown, before the rewrite that may be next
+    // the shown data, before a rewrite that may be shown next
+    const first = near[0] === stage || base.includes(near[0]);
     if (next && !first) return next;
     if (near.length) return { stage: near[0], what: "text", rewrite: 0 };
     const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
@@ -263,7 +267,7 @@ export class Store {
     return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;
   }
 
-  /** Ask for it now. */
+  /** Send the request now. */
   ask() {
     clearTimeout(this.timer);
     this.model.set("asked", { ...this.wanted, page: this.page, at: performance.now() });

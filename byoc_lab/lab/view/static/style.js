@@ -1,9 +1,9 @@
 // The style sheet of the view.
 import { make } from "./text/relay_text.js";
 
-const STYLE = ""; // assets.py puts it here
+const STYLE = ""; // assets.py inserts the style sheet here
 
-/** Put the style sheet into the page, or into the shadow tree that `el` is in, once.
+/** Put the style sheet into the page, or into the shadow tree that contains `el`, once.
  * @param {HTMLElement} el */
 export function addStyle(el) {
   const tree = el.getRootNode();

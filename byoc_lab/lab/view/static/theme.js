@@ -1,4 +1,4 @@
-// Light or dark: as JupyterLab says, as the page around the widget is, or as the system is set.
+// Light or dark theme: from JupyterLab, else from the page around the widget, else from the system setting.
 
 /** Keep `root.dataset.theme` up to date until `signal` aborts. */
 export function followTheme(root, signal) {
@@ -9,14 +9,14 @@ export function followTheme(root, signal) {
   };
   const watch = new MutationObserver(theme);
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "style"] });
-  const placed = new ResizeObserver(theme); // the classic notebook puts a widget in its page later
+  const placed = new ResizeObserver(theme); // the classic notebook inserts a widget into the page later
   placed.observe(root);
   system.addEventListener("change", theme, { signal });
   signal.addEventListener("abort", () => [watch, placed].forEach((each) => each.disconnect()));
   theme();
 }
 
-/** Whether what surrounds the widget is dark: by the nearest background that is not transparent, else
+/** Whether the surroundings of the widget are dark: by the nearest background that is not transparent, else
  * by the system setting. @param {HTMLElement} root @param {MediaQueryList} system */
 function isDark(root, system) {
   for (let around = outside(root); around; around = outside(around)) {

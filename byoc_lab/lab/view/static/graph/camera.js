@@ -1,8 +1,8 @@
-// Pan and zoom of a drawing: by wheel, by drag, to the whole of it.
+// Pans and zooms a drawing: by wheel, by drag, or to show all of it.
 
 const MOST = 3; // largest scale
 const LEAST = 0.05;
-const SPECKS = 0.4; // below it nothing can be told; type has 16 px at the scale 1
+const SPECKS = 0.4; // smallest scale at which boxes can be distinguished; text has 16 px at scale 1
 export const READABLE = 0.6;
 const LEGIBLE = 0.75;
 
@@ -20,13 +20,13 @@ export class Camera {
     this.scale = 1;
     this.x = 0;
     this.y = 0;
-    /** Whether the reader chose a part; else the whole is shown. */
+    /** Whether the reader has panned or zoomed; if not, the whole drawing is shown. */
     this.chosen = false;
     /** @type {{ width: number, height: number } | null} the size of the drawing */
     this.size = null;
     /** @type {{ x: number, y: number, far: boolean, id: number, at: [number, number] } | null} */
     this.held = null;
-    /** Whether the click that comes next ends a drag. */
+    /** Whether the next click is the end of a drag. */
     this.dragged = false;
     const on = (/** @type {string} */ type, /** @type {(event: any) => void} */ act, extra = {}) => canvas.addEventListener(type, act, { signal, ...extra });
     on("wheel", (e) => this.wheel(e), { passive: false });
@@ -35,7 +35,7 @@ export class Camera {
     for (const end of ["pointerup", "pointercancel"]) on(end, () => (this.held = null));
   }
 
-  /** The scale at which the whole of a drawing is shown. @param {number} width @param {number} height */
+  /** The scale at which a drawing fits the window. @param {number} width @param {number} height */
   fitting(width, height) {
     return Math.max(LEAST, Math.min(1.25, this.canvas.clientWidth / width, this.canvas.clientHeight / height));
   }
@@ -50,7 +50,8 @@ export class Camera {
     this.apply();
   }
 
-  /** @param {number} factor @param {number} [px] where the drawing stays @param {number} [py] */
+  /** @param {number} factor @param {number} [px] the point of the window that keeps its position @param
+   * {number} [py] */
   zoom(factor, px = this.canvas.clientWidth / 2, py = this.canvas.clientHeight / 2) {
     const next = Math.max(LEAST, Math.min(MOST, this.scale * factor));
     this.x = px - ((px - this.x) * next) / this.scale;
@@ -68,8 +69,8 @@ export class Camera {
     this.apply();
   }
 
-  /** Show the whole; if it is too small to be read, a part of it in type of 12 px, or its beginning if
-   * even the boxes could not be told.
+  /** Show the whole drawing. If its text would be too small to read and `part` is given: `part`, with
+   * text of 12 px. Without `part`, if boxes could not be distinguished: `first`, the beginning.
    * @param {{ x: number, y: number, w: number, h: number } | undefined} part
    * @param {{ x: number, y: number, w: number, h: number }} first */
   fitAround(part, first) {
@@ -86,13 +87,15 @@ export class Camera {
     return [(this.canvas.clientWidth / 2 - this.x) / this.scale, (this.canvas.clientHeight / 2 - this.y) / this.scale];
   }
 
-  /** Whether a part of the drawing is in the window, whole. @param {{ x: number, y: number, w: number, h: number }} part */
+  /** Whether a part of the drawing is completely inside the window. @param {{ x: number, y: number, w:
+   * number, h: number }} part */
   shows({ x, y, w, h }) {
     const [left, top] = [x * this.scale + this.x, y * this.scale + this.y];
     return left >= 0 && top >= 0 && left + w * this.scale <= this.canvas.clientWidth && top + h * this.scale <= this.canvas.clientHeight;
   }
 
-  /** Keep in place what moved in the drawing. @param {{ x: number, y: number }} from @param {{ x: number, y: number }} to */
+  /** Move the view with a point that moved in the drawing, so that it keeps its position in the window.
+   * @param {{ x: number, y: number }} from @param {{ x: number, y: number }} to */
   hold(from, to) {
     this.x += (from.x - to.x) * this.scale;
     this.y += (from.y - to.y) * this.scale;
@@ -109,7 +112,7 @@ export class Camera {
     this.moved({ x: -this.x / this.scale, y: -this.y / this.scale, w: clientWidth / this.scale, h: clientHeight / this.scale });
   }
 
-  /** The wheel pans, and lets the page scroll on once the end is reached; with Ctrl it zooms.
+  /** The wheel pans, and scrolls the page once the end of the drawing is reached; with Ctrl it zooms.
    * @param {WheelEvent} event */
   wheel(event) {
     if (!this.size) return;

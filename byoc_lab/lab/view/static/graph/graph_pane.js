@@ -1,4 +1,4 @@
-// A graph of what is shown: one of the two modules, and the node that is selected.
+// The graph pane: draws one of the two shown modules, and the selected node.
 import { buttons } from "../header.js";
 import { make } from "../text/relay_text.js";
 import { SceneView } from "./scene_view.js";

@@ -24,8 +24,8 @@ import { inOrder } from "./topology.js";
  * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[], columns: Columns }} Placed
  */
 
-/** Lay out what is visible when the groups in `open` are open, to fit a window of `room`. What was in
- * the layout before keeps its column and its place beside others, as far as that is not much smaller.
+/** Lay out what is visible when the groups in `open` are open, to fit a window of `room`. Nodes of the
+ * last layout keep their columns and their order, unless the drawing would become much smaller.
  * @param {Sent.Scene} scene @param {string[]} open @param {{ w: number, h: number }} room
  * @param {Pick<Placed, "nodes" | "columns"> | null} last @returns {Placed} */
 export function layOut(scene, open, room, last = null) {
@@ -43,7 +43,7 @@ function visibleUnits(scene, opened) {
   const made = new Map(); // of groups, by position
   const units = [];
   const unitOf = new Array(scene.boxes.length);
-  const hidden = []; // for each group, the closed group that it is hidden in, or -1
+  const hidden = []; // for each group: the closed group that hides it, or -1
   scene.groups.forEach((group, n) => {
     const outside = group.group < 0 ? -1 : hidden[group.group];
     hidden[n] = outside >= 0 ? outside : opened.has(group.id) ? -1 : n;
@@ -74,7 +74,7 @@ function visibleUnits(scene, opened) {
   return { units, unitOf };
 }
 
-/** The arrows between visible units; several between the same two are one. */
+/** The arrows between visible units, one for each pair of units. */
 function visibleEdges(scene, { unitOf }) {
   const found = new Map();
   for (const [from, to, crossing, begin, end] of scene.arrows) {
@@ -91,8 +91,8 @@ function visibleEdges(scene, { unitOf }) {
   return [...found.values()];
 }
 
-/** One container for each open group and one for the whole, inner ones first. Where an edge passes
- * the border of a container it is an edge to a port there. */
+/** One container for each open group and one for the whole picture, inner ones first. An edge that
+ * crosses the border of a container becomes an edge to a port on the border. */
 function containers({ units }, edges) {
   const whole = { unit: null, items: [], links: [], ports: new Map() };
   const made = new Map([[null, whole]]);

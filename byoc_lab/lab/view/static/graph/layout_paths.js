@@ -1,4 +1,4 @@
-// The end of a layout: positions in the whole picture, and the paths of the edges.
+// The last step of a layout: positions in the whole picture, and the paths of the edges.
 import { tailOf } from "./layout_placing.js";
 import { SIZES } from "./layout_sizes.js";
 

@@ -1,14 +1,14 @@
 // Placing the layers of a layout: order in a layer, columns of layers, positions in a column.
 import { SIZES } from "./layout_sizes.js";
 
-/** The name that a node keeps when another group is folded around it: that of its last box.
+/** A name that a node keeps if a different group is folded around it: the name of its last box.
  * @param {string} key */
 export function tailOf(key) {
   return key.slice(key.lastIndexOf(":") + 1);
 }
 
-/** Order the items in each layer so that few edges cross: means of neighbours, down and up. Where
- * these leave it open, items stay beside each other as they `was`. */
+/** Order the items in each layer so that few edges cross: by the means of their neighbours, down and
+ * up. Items with equal means keep the order `was`. */
 export function order(layers, was) {
   const at = new Map();
   const number = (layer) => layer.forEach((item, n) => at.set(item, n));
@@ -42,9 +42,9 @@ export function widthOf(columns) {
   };
 }
 
-/** Break the layers into the fewest columns that show them at the scale SIZES.enough in `room`, else into
- * the number of columns that shows them largest; into those that they were in, `before`, unless that
- * is much smaller, or fewer columns clearly suffice. */
+/** Break the layers into the fewest columns that fit `room` at the scale SIZES.enough; if none fits,
+ * into the number of columns with the largest scale. The columns `before` are kept, unless the scale
+ * would be much smaller, or fewer columns clearly suffice. */
 export function split(layers, room, before) {
   const scaleOf = (columns) => {
     const { w, h } = widthOf(columns);
@@ -109,7 +109,7 @@ export function align(column) {
   }
 }
 
-/** The positions nearest to the wishes that keep the items apart (isotonic regression). */
+/** The positions nearest to the wanted ones at which items do not overlap (isotonic regression). */
 export function settle(layer, wishes) {
   const shift = [];
   let room = 0;

@@ -6,7 +6,7 @@ export class LayoutClient {
   constructor(signal) {
     this.tickets = 0;
     this.waiting = new Map();
-    this.keys = new WeakMap(); // of the scenes that the worker has
+    this.keys = new WeakMap(); // scene -> its key, for scenes that the worker has received
     this.worker = this.start();
     signal.addEventListener("abort", () => this.worker?.terminate());
   }
@@ -22,7 +22,7 @@ export class LayoutClient {
       worker.onerror = () => this.withoutWorker();
       return worker;
     } catch {
-      return null; // a page that forbids workers: the layout runs here
+      return null; // if the page forbids workers, the layout runs in the page itself
     }
   }
 
@@ -33,7 +33,7 @@ export class LayoutClient {
     this.waiting.clear();
   }
 
-  /** The layout of a scene, which is sent once; `last`: the layout before, or null.
+  /** The layout of a scene; each scene is sent to the worker once. `last`: the previous layout, or null.
    * @returns {Promise<import("./layout.js").Placed>} */
   place(scene, open, room, last) {
     const before = last && { nodes: last.nodes, columns: last.columns };

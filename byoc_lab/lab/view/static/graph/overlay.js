@@ -1,4 +1,4 @@
-// What is known about the nodes of the graph besides: numbers as a heat map, and reasons as badges.
+// Overlays on the nodes of the graph: numbers as a heat map, and reasons as badges.
 import { make } from "../text/relay_text.js";
 import { draw } from "./scene_drawing.js";
 
@@ -28,7 +28,7 @@ export function valuesOf(name, scene, nodes, known) {
   const add = (/** @type {number | null} */ value, /** @type {number} */ first) => {
     if (value === null || value === undefined) return;
     for (let g = first; g >= 0; g = scene.groups[g].group) {
-      if (ofGroup[g] !== null && !numbers?.most) return; // it is in the number of the group itself
+      if (ofGroup[g] !== null && !numbers?.most) return; // the number of the group itself includes it
       inside[g].push(value);
     }
   };
@@ -63,14 +63,15 @@ export function shownValue(name, value) {
   return `${(size / factor).toPrecision(size / factor >= 100 ? 3 : 2)} ${prefix}${unit}`;
 }
 
-/** How strong the colour of a value is: 0 to 1. @param {string} name @param {number} value @param {number} most */
+/** The intensity of the colour of a value, 0 to 1. @param {string} name @param {number} value @param
+ * {number} most */
 export function strength(name, value, most) {
   if (name === "coverage") return value;
   if (name === "error") return Math.min(1, value);
   return most > 0 ? value / most : 0;
 }
 
-/** Draw an overlay on the nodes of a drawing; returns what the legend shows of it, or null.
+/** Draw an overlay on the nodes of a drawing; returns the data of its legend, or null.
  * @param {string} name "" for none @param {any} drawing @param {Sent.Scene} scene @param {Sent.Overlays} known */
 export function drawOverlay(name, drawing, scene, known) {
   for (const old of drawing.layer.querySelectorAll(".byl-value")) old.remove();
@@ -94,12 +95,12 @@ export function drawOverlay(name, drawing, scene, known) {
   return make("span", { class: "byl-scale" }, make("i", { class: "byl-key byl-key-heat" }), label);
 }
 
-/** Badges at the boxes outside regions that `explain` has a reason for.
+/** Badges at the boxes outside regions for which `explain` gives a reason.
  * @param {any} drawing @param {Sent.Scene} scene @param {Sent.Overlays} known */
 export function drawReasons(drawing, scene, known) {
   for (const old of drawing.layer.querySelectorAll(".byl-reason-badge")) old.remove();
   const reasons = known.reasons ?? {};
-  const at = new Map(); // of each group, and box: the calls inside with a reason
+  const at = new Map(); // for each group and box: the calls inside that have a reason
   scene.boxes.forEach((/** @type {Sent.Box} */ box, /** @type {number} */ n) => {
     const id = box.ids.find((/** @type {string} */ i) => reasons[i]);
     if (!id || isOffloaded(scene, box.group)) return;

@@ -1,4 +1,4 @@
-// A small map of the whole graph, with the part that is shown; a click or a drag goes there.
+// A small map of the whole graph that marks the shown part; a click or a drag shows that point.
 import { make } from "../text/relay_text.js";
 
 const [WIDTH, HEIGHT] = [170, 110];

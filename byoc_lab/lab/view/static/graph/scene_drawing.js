@@ -1,4 +1,4 @@
-// Draws a laid-out scene as SVG, and moves what it drew before to its new place.
+// Draws a laid-out scene as SVG, and moves elements of the previous drawing to their new positions.
 import { counted } from "../text/relay_text.js";
 import { SIZES } from "./layout_sizes.js";
 
@@ -41,7 +41,8 @@ export class SceneDrawing {
     return draw("defs", {}, ...patterns, head("head"), head("head-bad"));
   }
 
-  /** Draw `placed`. `wasAt(node)`: where a new node comes from, or null; `still`: without movement. */
+  /** Draw `placed`. `wasAt(node)`: the position from which a new node starts to move, or null; `still`:
+   * without movement. */
   show(scene, placed, { fresh, still }) {
     const before = this.nodes;
     const places = still ? new Map() : this.placesOfIds();
@@ -58,7 +59,7 @@ export class SceneDrawing {
       else (node.open ? this.frames : this.boxes).append(element);
       if (from) {
         element.style.transform = `translate(${from.x}px, ${from.y}px)`;
-        element.getBoundingClientRect(); // so that the movement begins there
+        element.getBoundingClientRect(); // the movement begins at this position
       } else if (!kept && !still) element.classList.add("byl-appear");
       element.style.transform = `translate(${node.x}px, ${node.y}px)`;
     }
@@ -67,7 +68,7 @@ export class SceneDrawing {
     this.drawEdges(placed, still);
   }
 
-  /** Where each node id was drawn before. */
+  /** The position at which each node id was drawn before. */
   placesOfIds() {
     const places = new Map();
     for (const { node } of this.nodes.values()) {
@@ -137,7 +138,7 @@ export class SceneDrawing {
 
 const tintOf = ({ colour, partly }) => (colour === null ? "" : ` byl-c${colour % COLOURS}${partly ? " byl-partly" : ""}`);
 
-/** The ids of all nodes that a drawn node stands for, its own first. */
+/** The ids of all nodes that a drawn node represents, its own id first. */
 export function idsOf(scene, node) {
   if (node.box >= 0) return scene.boxes[node.box].ids;
   scene.idsOfGroups ??= groupIds(scene);
@@ -152,12 +153,12 @@ function groupIds(scene) {
 
 const firstIdOf = (scene, node) => idsOf(scene, node).at(node.box >= 0 ? 0 : -1);
 
-/** What a screen reader says of a node: its text, what is written beside it, and its state. */
+/** The text of a node for screen readers: its text, the texts beside it, and its state. */
 export function labelOf(content, beside = []) {
   return [...content.lines, ...beside].join(" ") + content.words;
 }
 
-/** What a drawn node says. */
+/** The text of a drawn node. */
 export function contentOf(scene, node) {
   if (node.box >= 0) {
     const { kind, lines, weights, group } = scene.boxes[node.box];

@@ -1,6 +1,6 @@
-// Questions about a scene: which boxes match, what depends on what, what is beside what, what is new.
+// Searches in a scene: matching boxes, dependences, neighbours, and new boxes.
 
-/** The boxes that a regular expression matches: in their text, or in the line of the module.
+/** The boxes whose text, or line of the module, matches a regular expression.
  * @returns {{ found: number[], problem: string }} */
 export function matches(scene, module, wanted) {
   if (!wanted || !scene) return { found: [], problem: "" };
@@ -19,7 +19,7 @@ export function matches(scene, module, wanted) {
   return { found, problem: "" };
 }
 
-/** The boxes that a node is computed from (up) and that are computed from it (down), itself included. */
+/** The boxes from which a node is computed (up), and the boxes computed from it (down), itself included. */
 export function reached(scene, id) {
   const start = scene.boxes.flatMap((box, n) => (box.ids.includes(id) ? [n] : []));
   const [users, sources] = [new Map(), new Map()];
@@ -53,8 +53,8 @@ export function neighbour(placed, key, arrow) {
 
 export const sameSets = (a, b) => a.size === b.size && [...a].every((x) => b.has(x));
 
-/** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
- * they are in; an open group glows only if it is new itself. */
+/** The ids of boxes and groups that the previous scene lacks, and of the groups that contain them; an
+ * open group is highlighted only if it is new itself. */
 export function newIn(scene, before, replaced) {
   const had = new Set(before.boxes.flatMap((b) => b.ids));
   const groups = new Set(before.groups.map((g) => g.id));
@@ -75,7 +75,7 @@ export function newIn(scene, before, replaced) {
   return found;
 }
 
-/** The box to look at among what is new, or else the group, and the groups that it is in.
+/** The box to show among the new ones, or else the new group; and the groups that contain it.
  * @returns {{ key: string, around: string[] }} */
 export function firstNew(scene, fresh) {
   const box = scene.boxes.find((b) => fresh.has(b.id));
@@ -85,14 +85,14 @@ export function firstNew(scene, fresh) {
   return { key: shown?.id ?? "", around };
 }
 
-/** The groups that boxes are in, directly or not. */
+/** The groups that contain boxes, directly or indirectly. */
 export function groupsOf(scene, boxes) {
   const found = new Set();
   for (const n of boxes) for (let g = scene.boxes[n].group; g >= 0 && !found.has(g); g = scene.groups[g].group) found.add(g);
   return found;
 }
 
-/** The ids of the groups that are in no other, of those in them, and so on.
+/** The ids of the groups at each level of nesting, the outermost level first.
  * @returns {string[][]} */
 export function levelsOf(scene) {
   const levels = [];

@@ -1,4 +1,4 @@
-// The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
+// The graph: folds and opens groups in place, pans, zooms, searches, and highlights dependences.
 import { Camera, READABLE } from "./camera.js";
 import { tailOf } from "./layout_placing.js";
 import { LayoutClient } from "./layout_worker.js";
@@ -24,7 +24,7 @@ const LEGEND = [
 ];
 
 export class SceneView {
-  /** `choose(id)` is called with the id of a node that was chosen; `words`: see store.js. */
+  /** `choose(id)` is called with the id of a node that the reader chooses; `words`: see store.js. */
   constructor(pane, choose, words, signal) {
     this.words = words;
     this.pane = pane;
@@ -62,7 +62,7 @@ export class SceneView {
     this.listen(signal);
   }
 
-  /** Show what is known about nodes besides (see byoc_lab/lab/view/states/overlays.py). */
+  /** Show overlays on the nodes (see byoc_lab/lab/view/states/overlays.py). */
   know(known) {
     this.known = known;
     const now = this.overlay.value;
@@ -94,8 +94,8 @@ export class SceneView {
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
 
-  /** Show a module's scene. `before`: the scene that is left, to tell what is new. `looksAt`: whether
-   * to open the groups around that, and come near it. */
+  /** Show a module's scene. `before`: the previous scene, to find new boxes. `looksAt`: whether to open
+   * the groups around the new boxes, and to move the view to them. */
   show(module, { before, replaced, findings, looksAt }) {
     const scene = module?.scene ?? null;
     this.note.hidden = Boolean(scene?.boxes.length);
@@ -151,10 +151,11 @@ export class SceneView {
     delete this.pane.dataset.busy;
   }
 
-  /** Where a part is looked at: keep the group that was opened or closed, or else the node nearest to
-   * the middle, where it is in the window. */
+  /** If only a part is shown: keep the position in the window of the group that was opened or closed,
+   * or else of the node nearest to the middle. */
   hold(before, toggled) {
-    const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node])); // the outer of one name
+    // the outermost of the nodes with this name
+    const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node]));
     const [x, y] = this.camera.middle;
     let held = null;
     for (const was of before.nodes) {
@@ -165,7 +166,7 @@ export class SceneView {
     if (held) this.camera.hold(held.was, held.node);
   }
 
-  /** Signs of findings at the boxes, or the folded groups, that they are in. */
+  /** Signs of findings at their boxes, or at the folded groups that contain them. */
   flag() {
     for (const old of this.drawing.layer.querySelectorAll(".byl-flag")) old.remove();
     for (const finding of this.findings) {
@@ -175,7 +176,7 @@ export class SceneView {
     }
   }
 
-  /** The smallest drawn node that stands for a node id. */
+  /** The smallest drawn node that represents a node id. */
   elementOf(id) {
     let found = null;
     if (!id || !this.scene) return found;
@@ -217,8 +218,8 @@ export class SceneView {
     this.lay();
   }
 
-  /** Open all groups, or those of the outer levels, while the graph has room in a few windows with type
-   * that can be read; show it in such type. */
+  /** Open the groups of as many levels, from the outermost, as fit into a few windows in readable text;
+   * show the graph at that text size. */
   async openAll() {
     const { scene } = this;
     if (!scene) return;
@@ -320,8 +321,8 @@ export class SceneView {
     if (this.drawing.nodes.has(key)) this.reach(key).focus({ preventScroll: true });
   }
 
-  /** Let Tab reach one node, from which arrows lead to the others: this one, or the one that it reached
-   * before, or else the first. */
+  /** Let Tab reach one node, from which arrow keys lead to the others: the given node, or the node that
+   * Tab reached before, or else the first. */
   reach(key = this.reached) {
     const { nodes } = this.drawing;
     this.reached = nodes.has(key) ? key : nodes.keys().next().value;

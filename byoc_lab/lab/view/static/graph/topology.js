@@ -1,7 +1,7 @@
-// The order in which the items of a layout depend on each other.
+// Sorts the items of a layout by their dependences.
 
-/** Items so that each comes after what it depends on; where a cycle forbids that, in the given
- * order. `links`: {from, to}. Cost is linear. */
+/** Sort items so that each comes after the items it depends on; items of a cycle keep the given order.
+ * `links`: {from, to}. Cost is linear. */
 export function inOrder(items, links) {
   const waits = new Map(items.map((item) => [item, 0]));
   const users = new Map(items.map((item) => [item, []]));

@@ -42,7 +42,7 @@ export function hunksBetween(before, after) {
   return hunks;
 }
 
-/** For each line the id of the function that it is in.
+/** For each line, the id of the function that contains it.
  * @param {(string | null)[][]} lines */
 function homes(lines) {
   /** @type {string | null} */
@@ -50,7 +50,8 @@ function homes(lines) {
   return lines.map(([text, id]) => (home = text.startsWith("def ") ? id : home));
 }
 
-/** Pairs of lines of one id, in one function, that keep their order: the most of them.
+/** The largest set of pairs of lines with equal ids in the same function whose order is equal in both
+ * modules.
  * @param {(string | null)[][]} before @param {(string | null)[][]} after
  * @returns {[number, number][]} */
 function anchors(before, after) {

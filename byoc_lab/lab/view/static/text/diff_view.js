@@ -11,7 +11,7 @@ const HEAD = 140; // characters kept at the beginning of a line that is cut; as 
 export const ICON = { error: "✖", warning: "▲", info: "●" };
 
 /**
- * What the text shows, one below the other: rows (see moves.js), {kind "fold", rows} for a run of
+ * The items of the text, in order: rows (see moves.js), {kind "fold", rows} for a run of
  * unchanged rows, and rows of kind "gone".
  * @typedef {import("./moves.js").Row & {rows?: import("./moves.js").Row[], sign?: string}} Item
  */
@@ -42,14 +42,15 @@ function folded(run, atStart, atEnd) {
   return [...run.slice(0, head), { kind: "fold", b: hidden[0].b, a: hidden[0].a, rows: hidden }, ...run.slice(run.length - tail)];
 }
 
-/** The items that an item opens to; nothing for a row. @param {Item} item @returns {Item[]} */
+/** The items that replace an item when it is opened; none for a row. @param {Item} item @returns
+ * {Item[]} */
 export function inside(item) {
   if (item.kind === "fold") return item.rows ?? [];
   if (item.kind === "gone") return (item.gone ?? []).map((r) => ({ ...r, kind: "removed", sign: "went" }));
   return [];
 }
 
-/** What all items of a stage are drawn from. */
+/** The data from which all items of a stage are drawn. */
 export function sidesOf(before, after, split, options, unfold) {
   return { before, after, marks: { b: marksOf(before), a: marksOf(after) }, split, options, unfold };
 }
@@ -80,7 +81,7 @@ export function drawItem(row, sides) {
   if (row.a !== null && after) parts.a = tokens(after.lines[row.a][0]);
   if (row.kind === "changed") {
     [marked.b, marked.a] = differing(parts.b, parts.a);
-    // When nothing but types changed, hiding the types would hide the change.
+    // If only types changed, hiding the types would hide the change.
     typed = withoutTypes(before.lines[row.b][0]) === withoutTypes(after.lines[row.a][0]);
   }
   const opens = (lines, n) => n > 0 && lines?.[n]?.[0].startsWith("def ");
@@ -108,7 +109,7 @@ function opener(classes, label, item, sides) {
   return button;
 }
 
-/** A line that came from another place: beside the line it was, or with a note where it was. */
+/** A line that was moved here: beside its old line, or with a note about its old position. */
 function drawMoved(row, { before, after, marks }, split) {
   const parts = { b: tokens(before.lines[row.b][0]), a: tokens(after.lines[row.a][0]) };
   const [wordsB, wordsA] = differing(parts.b, parts.a);

@@ -1,4 +1,4 @@
-// Lines that moved: beside the line they come from, and folded into one note where they went away.
+// Moved lines: shown beside their old lines, and folded into one note at their old position.
 
 /**
  * @typedef {{kind: string, b: number | null, a: number | null, moved?: boolean, to?: string, gone?: any[]}} Row
@@ -14,10 +14,11 @@ export function rowsOf(stage) {
   );
 }
 
-/** Rows in which a line that was removed here and added elsewhere is one row there: {kind "moved", b,
- * a}, and runs of such lines here are one row {kind "gone", gone: rows, to: names of functions}.
+/** Rows with moved lines joined. A line that was removed at one position and added at another is one
+ * row at the new position: {kind "moved", b, a}. Runs of such lines are one row at the old position:
+ * {kind "gone", gone: rows, to: names of functions}.
  * @param {Row[]} rows @param {Module | null} before @param {Module | null} after
- * @param {Iterable<string>} replaced ids whose node is another one than before
+ * @param {Iterable<string>} replaced ids whose nodes were replaced
  * @returns {Row[]} */
 export function withMoves(rows, before, after, replaced) {
   if (!before || !after) return rows;
@@ -45,7 +46,7 @@ export function withMoves(rows, before, after, replaced) {
       continue;
     }
     const to = target.get(id);
-    let n = shown.length - 1; // lines in between that are gone for good do not part the others
+    let n = shown.length - 1; // removed lines in between do not divide a run of moved lines
     while (n >= 0 && (shown[n].kind === "removed" || (shown[n].kind === "gone" && shown[n].to !== to))) n--;
     const last = shown[n];
     if (last?.kind === "gone" && last.to === to) last.gone?.push(row);

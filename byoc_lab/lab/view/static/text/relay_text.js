@@ -50,7 +50,8 @@ class Words extends Set {
   }
 }
 
-const LARGEST = 60000; // cells of the table below; beyond it only the ends are compared
+// maximum of cells of the table below; with more, only equal beginnings and ends are found
+const LARGEST = 60000;
 
 /** The tokens of `a` and `b` without a counterpart, as two Sets of positions. %3 equals %4. */
 export function differing(a, b) {
@@ -70,7 +71,8 @@ export function differing(a, b) {
     for (let j = 0; j < m; j++) inB.add(head + j);
     return [inA, inB];
   }
-  // Longest common subsequence; length[i][j] is that of x[i..], y[j..] between the common ends.
+  // Longest common subsequence; length[i][j] is the length for x[i..] and y[j..], without common
+  // beginnings and ends.
   const length = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--) {
@@ -113,7 +115,7 @@ const CALLS = new Set(["op", "mark", "var", "global"]);
 
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A text whose marks of direction are spelled out: they would show a name in another order.
+/** A text with escaped direction marks, which would display a name in a different order.
  * @param {string} text */
 export const spelled = (text) => text.replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 

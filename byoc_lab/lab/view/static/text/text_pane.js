@@ -4,7 +4,7 @@ import { buttons } from "../header.js";
 import { make } from "./relay_text.js";
 import { VirtualList } from "./virtual_list.js";
 
-const SPLIT_FROM = 900; // narrower than this, before and after go below each other
+const SPLIT_FROM = 900; // if narrower, the module before is above the module after
 
 export class TextPane {
   /** @param {import("../store.js").Store} store @param {HTMLElement} root @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
@@ -79,10 +79,10 @@ export class TextPane {
     return element;
   }
 
-  /** Highlight the selected node, and less its origins and images. */
+  /** Highlight the selected node, and, less strongly, its origins and images. */
   mark(reveal) {
     const { selected } = this.store;
-    this.list.update(); // it was hidden
+    this.list.update(); // the line was hidden
     if (selected && reveal) this.find(selected);
     this.light(this.pane);
   }
@@ -147,7 +147,7 @@ export class TextPane {
   click(event) {
     const mark = event.target.closest(".byl-mark");
     if (mark) this.showFinding(Number(mark.dataset.finding));
-    if (window.getSelection()?.toString()) return; // text was being selected, to be copied
+    if (window.getSelection()?.toString()) return; // the reader selects text to copy it
     const hit = event.target.closest("[data-id]") ?? event.target.closest(".byl-row")?.querySelector("code[data-id]");
     if (hit && !event.target.closest("button:not(.byl-mark)")) this.store.choose(hit.dataset.id, Boolean(mark));
   }

@@ -1,8 +1,8 @@
 // A long list of rows of which only those near the visible part are in the page.
 import { make } from "./relay_text.js";
 
-const BLOCK = 80; // items that come and go together
-const ROW = 19; // pixels of a row that was not drawn yet
+const BLOCK = 80; // number of items in a block, which is drawn and cleared as a whole
+const ROW = 19; // assumed height in pixels of a row that was not drawn yet
 const MARGIN = 1600; // pixels above and below the visible part that are drawn
 
 /**
@@ -10,7 +10,7 @@ const MARGIN = 1600; // pixels above and below the visible part that are drawn
  */
 export class VirtualList {
   /** @param {HTMLElement} pane scrolls @param {(item: Item) => HTMLElement[]} draw the rows of an item
-   * @param {(block: HTMLElement) => void} drawn called with rows that came @param {AbortSignal} signal */
+   * @param {(block: HTMLElement) => void} drawn called with newly drawn rows @param {AbortSignal} signal */
   constructor(pane, draw, drawn, signal) {
     this.pane = pane;
     this.draw = draw;
@@ -76,7 +76,7 @@ export class VirtualList {
     block.element.replaceChildren();
   }
 
-  /** Replace an item by others, where it is. @param {Item} item @param {Item[]} others */
+  /** Replace an item by others at its position. @param {Item} item @param {Item[]} others */
   replace(item, others) {
     const n = this.blocks.findIndex((b) => b.items.includes(item));
     if (n < 0) return;
@@ -98,7 +98,7 @@ export class VirtualList {
     for (const { items } of this.blocks) yield* items;
   }
 
-  /** Draw an item wherever it is; returns its block. @param {Item} item */
+  /** Draw an item even if it is far from the visible part; returns its block. @param {Item} item */
   reveal(item) {
     const block = this.blocks.find((b) => b.items.includes(item));
     if (block) this.fill(block);
