@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from byoc_lab import relay
 from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.view.states.state import diff_state, module_state, trace_state
 from byoc_lab.passes.framework.infer_type import InferType
@@ -33,6 +34,20 @@ def test_stages_and_differences_are_drawn(new_page: NewPage, chain_state: Any) -
     assert new.evaluate(tint) != same.evaluate(tint), "the line itself is coloured, not its number"
     chip = root.locator('[data-stat="regions"]')
     assert chip.text_content() == "0 → 2 regions"
+
+
+def test_annotation_inside_a_region_has_another_ground_than_the_operators(
+    new_page: NewPage,
+) -> None:
+    """Its text has the colour of the paper, which is nearly that of the operators in the region."""
+    twice = 'annotation.compiler_begin(annotation.compiler_begin(%x, compiler="A"), compiler="A")'
+    text = f"def @main(%x: Tensor[(2), float32]) {{ exp(nn.relu({twice})) }}"
+    root = mount(new_page(), module_state(relay.parse(text)))
+    ground = "(border) => getComputedStyle(border).fill"
+    begin, operator = (root.locator(f".byl-{c} > .byl-border").first for c in ("begin", "op"))
+    assert begin.evaluate(ground) != operator.evaluate(ground)
+    words = root.locator(".byl-begin > text").first
+    assert words.evaluate(ground) != begin.evaluate(ground)
 
 
 def test_text_on_the_page_equals_the_module(new_page: NewPage, chain_state: Any) -> None:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import backends, relay
+from byoc_lab import backends, relay, transform
 from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, Refused, c_library
 from byoc_lab.errors import BuildError, ByocLabError, PredicateError, RegionError
+from byoc_lab.relay.ir.visit import post_order
+from tests.notebooks.test_changes import NOTEBOOKS
 
 pytest.importorskip("tvm")
 NET = relay.IRModule.from_expr(relay.exp(relay.nn.relu(relay.var("x", shape=(2, 4)))))
@@ -65,6 +68,19 @@ def run(codegen: Callable[..., Any]) -> list[np.ndarray]:
     """The result of a region with this code generator, in a network with a relu on the chip."""
     partitioned = byoc_lab.trace(NET, "mychip").result
     return byoc_lab.build(partitioned, backends={"mychip": codegen}).run([X])
+
+
+def test_codegen_of_notebook_09_computes_a_region_with_two_results() -> None:
+    cells = nbformat.read(NOTEBOOKS / "09_your_own_back_end.ipynb", as_version=4).cells
+    (source,) = (c.source for c in cells if "def numpy_codegen(" in c.source)
+    names: dict[str, Any] = {"relay": relay, "np": np, "byoc_lab": byoc_lab}
+    names |= {"backends": backends, "transform": transform, "PythonRegion": PythonRegion}
+    names |= {"inlined": backends.inlined, "post_order": post_order, "x": relay.var("x", shape=(2, 4))}
+    exec(source, names)
+    positive = relay.nn.relu(names["x"])
+    two = relay.Tuple([relay.exp(positive), relay.floor(positive)])  # floor is on the host
+    mod = relay.IRModule.from_expr(two)
+    assert byoc_lab.validate(mod, byoc_lab.trace(mod, "mychip").result).ok
 
 
 def test_unchanged_codegens_compute_the_same() -> None:

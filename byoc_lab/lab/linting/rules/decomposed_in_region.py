@@ -14,11 +14,11 @@ _T = "Tensor[(1, 2, 4, 4), float32]"
 _S = "Tensor[(2), float32]"
 _HEAD = (
     f"def @main(%x: {_T}, %gamma: {_S}, %beta: {_S}, %mean: {_S}, %var: {_S}) {{\n"
-    '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
-    '  %1 = annotation.compiler_begin(%gamma, compiler="A");\n'
-    '  %2 = annotation.compiler_begin(%beta, compiler="A");\n'
-    '  %3 = annotation.compiler_begin(%mean, compiler="A");\n'
-    '  %4 = annotation.compiler_begin(%var, compiler="A");\n'
+    '  %0 = annotation.compiler_begin(%x, compiler="dnnl");\n'
+    '  %1 = annotation.compiler_begin(%gamma, compiler="dnnl");\n'
+    '  %2 = annotation.compiler_begin(%beta, compiler="dnnl");\n'
+    '  %3 = annotation.compiler_begin(%mean, compiler="dnnl");\n'
+    '  %4 = annotation.compiler_begin(%var, compiler="dnnl");\n'
 )
 
 
@@ -45,7 +45,7 @@ class DecomposedInRegion(LintRule):
     VALID = (
         Sample(
             f"{_HEAD}  %5 = nn.batch_norm(%0, %1, %2, %3, %4);\n  %6 = %5.0;\n"
-            '  annotation.compiler_end(%6, compiler="A")\n}'
+            '  annotation.compiler_end(%6, compiler="dnnl")\n}'
         ),
     )
     INVALID = (
@@ -54,7 +54,7 @@ class DecomposedInRegion(LintRule):
             "  %8 = multiply(%7, %1);\n  %9 = expand_dims(%8, axis=1, num_newaxis=2);\n"
             "  %10 = multiply(%0, %9);\n  %11 = negative(%3);\n  %12 = multiply(%11, %8);\n"
             "  %13 = add(%12, %2);\n  %14 = expand_dims(%13, axis=1, num_newaxis=2);\n"
-            '  %15 = add(%10, %14);\n  annotation.compiler_end(%15, compiler="A")\n}',
+            '  %15 = add(%10, %14);\n  annotation.compiler_end(%15, compiler="dnnl")\n}',
             points_at="sqrt",
         ),
     )

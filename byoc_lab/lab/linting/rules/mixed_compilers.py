@@ -85,7 +85,7 @@ class MixedCompilers(LintRule):
             if is_annotation(node, END):
                 message = f"region {number} was opened for {usual} and is closed for {other}"
             else:
-                message = f"region {number} of {usual} has a begin of {other}"
+                message = f"region {number} has a begin of {other} among annotations of {usual}"
             yield self.finding(
                 message,
                 f"name one compiler in all begins and ends of the region{hint}",

@@ -20,14 +20,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 _HEAD = (
     "def @main(%x: Tensor[(2, 3), float32]) {\n"
-    '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
-    '  %1 = annotation.compiler_begin(2f, compiler="A");\n'
+    '  %0 = annotation.compiler_begin(%x, compiler="dnnl");\n'
+    '  %1 = annotation.compiler_begin(2f, compiler="dnnl");\n'
 )
-_END = '  annotation.compiler_end(%3, compiler="A")\n}'
+_END = '  annotation.compiler_end(%3, compiler="dnnl")\n}'
 _ALONE = (
     "def @main(%x: Tensor[(2, 3), float32]) {\n"
-    '  %0 = annotation.compiler_begin(2f, compiler="A");\n  %1 = sqrt(%0);\n'
-    '  %2 = annotation.compiler_end(%1, compiler="A");\n  add(%x, %2)\n}'
+    '  %0 = annotation.compiler_begin(2f, compiler="dnnl");\n  %1 = sqrt(%0);\n'
+    '  %2 = annotation.compiler_end(%1, compiler="dnnl");\n  add(%x, %2)\n}'
 )
 _PARTITIONED = (
     "def @main(%x: Tensor[(2, 3), float32]) {\n  %0 = @f();\n  add(%x, %0)\n}\n"

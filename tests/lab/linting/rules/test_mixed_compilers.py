@@ -17,3 +17,10 @@ class TestMixedCompilers(RuleChecks):
     def test_default_with_another_compiler_suggests_to_annotate_once(self) -> None:
         found = self.only_finding(main(begin("%x"), "nn.relu(%0)", end("%1", "default")))
         assert "annotate a module once, with a list of targets" in found.what_to_do
+
+    def test_region_is_not_called_by_the_compiler_that_its_only_begin_does_not_name(self) -> None:
+        """The picture names the region by its begin."""
+        found = self.only_finding(
+            main(begin("%x"), "nn.relu(%0)", end("%1"), begin("%2", "B"), "abs(%3)", end("%4"))
+        )
+        assert found.message == "region 1 has a begin of B among annotations of A"
