@@ -217,9 +217,9 @@ class _Classifier:
         if isinstance(node, (TupleGetItem, Tuple)) and flow.value[node] is not node:
             whole = flow.value[node.tuple_value] if isinstance(node, TupleGetItem) else node
             return not isinstance(whole, Tuple) or not node.parts()  # a copy of a projection
-        return is_annotation(node) and flow is self.before and self.became_border(node)
+        return is_annotation(node) and flow is self.before and self.became_boundary(node)
 
-    def became_border(self, annotation: Call) -> bool:
+    def became_boundary(self, annotation: Call) -> bool:
         """Whether an annotation is gone because PartitionGraph turned the regions into
         functions."""
         compiler = compiler_of(annotation)

@@ -89,7 +89,7 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
     operands = [p for n in attempt.body if isinstance(n, Call) for p in n.args]
     group = group_at(attempt.pattern, attempt.root, attempt.graph)
     assert group is not None  # the whole pattern matches
-    # inputs may be restricted to some form
+    # also inputs of the match, because a pattern may restrict its inputs
     compared = [n for nodes in group.taken.values() for n in nodes]
     users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
     alone = inquiry.groups(attempt.position, attempt.graph)

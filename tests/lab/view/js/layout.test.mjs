@@ -1,4 +1,4 @@
-// Unit tests of the layout: laws that hold for every scene. Run by `node --test`.
+// Unit tests of the layout: properties that hold for every scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layOut, workerSource } from "../../../../byoc_lab/lab/view/static/graph/layout.js";
@@ -15,7 +15,7 @@ function chain(length, groupOf = () => -1, groups = []) {
   return { boxes, groups, arrows: boxes.slice(1).map((_, n) => arrow(n, n + 1)) };
 }
 
-/** A graph drawn by chance, the same for the same seed. */
+/** A random graph, determined by the seed. */
 function random(seed, length, groups = 0) {
   let state = seed;
   const next = (limit) => ((state = (state * 1103515245 + 12345) % 2147483648) / 2147483648 * limit) | 0;
@@ -51,7 +51,7 @@ function holds(scene, open) {
   return placed;
 }
 
-test("a chain goes down, one box below the other", () => {
+test("a chain is laid out from top to bottom", () => {
   const { nodes, edges } = holds(chain(5), []);
   assert.deepEqual(nodes.map((n) => n.y), [...nodes.map((n) => n.y)].sort((a, b) => a - b));
   assert.equal(edges.length, 4);
@@ -64,13 +64,13 @@ test("a long chain is wrapped into columns that fit the room", () => {
   assert.ok(placed.width / placed.height > 0.6 && placed.width / placed.height < 3);
 });
 
-test("a closed group is one box, an open one holds its boxes", () => {
+test("a closed group is one box, an open group contains its boxes", () => {
   const scene = chain(6, (n) => (n > 1 && n < 5 ? 0 : -1), [group(0)]);
   assert.deepEqual(holds(scene, []).nodes.map((n) => n.key), ["b0", "b1", "g0", "b5"]);
   assert.equal(holds(scene, ["g0"]).nodes.length, 7);
 });
 
-test("begin and end lie on the border of an open region", () => {
+test("begin and end marks are on the border of an open region", () => {
   const scene = chain(3, (n) => (n === 1 ? 0 : -1), [group(0)]);
   scene.arrows = [arrow(0, 1, "begin", null), arrow(1, 2, null, "end")];
   const { nodes, edges } = holds(scene, ["g0"]);
@@ -80,13 +80,13 @@ test("begin and end lie on the border of an open region", () => {
   assert.equal(end.y, frame.y + frame.h);
 });
 
-test("a cycle between groups is laid out, not followed for ever", () => {
+test("the layout of a cycle between groups terminates", () => {
   const scene = chain(3, (n) => (n === 1 ? -1 : 0), [group(0)]);
   holds(scene, []);
   holds(scene, ["g0"]);
 });
 
-test("laws for graphs drawn by chance, with all groups closed, open, and some", () => {
+test("properties hold for random graphs with no, some and all groups open", () => {
   for (let seed = 1; seed <= 60; seed++) {
     const scene = random(seed, 2 + (seed % 30), seed % 5);
     holds(scene, []);
@@ -112,10 +112,10 @@ test("the number of reads of the scene grows linearly", () => {
   assert.ok(reads(5000) < 11 * few);
 });
 
-test("the source of the worker computes the same", () => {
+test("the source of the worker computes the same layout", () => {
   const scene = chain(6, (n) => (n > 1 && n < 5 ? 0 : -1), [group(0)]);
   const answers = [];
-  // eslint-disable-next-line no-new-func -- the worker's source is what is tested
+  // eslint-disable-next-line no-new-func -- the test runs the worker's source
   const worker = new Function("postMessage", `let onmessage; ${workerSource()}; return onmessage;`)((m) => answers.push(m));
   worker({ data: { ticket: 1, key: "k", scene, open: ["g0"], room: ROOM } });
   worker({ data: { ticket: 2, key: "k", scene: null, open: [], room: ROOM } });
@@ -159,7 +159,7 @@ test("boxes keep their column and move by at most one row when an operator is in
   assert.ok(fresh.nodes.some((n) => Math.abs(n.y - (last.nodes.find((o) => o.key === n.key)?.y ?? n.y)) > 200), "without the layout before, columns break elsewhere");
 });
 
-test("branches stay beside each other as they were", () => {
+test("branches keep their order from the last layout if the scene lists them in another order", () => {
   const fan = (order) => ({
     boxes: ["in", ...order, "out"].map((name) => ({ id: name, kind: "op", lines: [name], group: -1, ids: [name], weights: 0 })),
     groups: [],
@@ -172,7 +172,7 @@ test("branches stay beside each other as they were", () => {
   assert.equal(sorted(layOut(fan(["d", "c", "a", "b"]), [], ROOM)), "dcab");
 });
 
-test("a node that a group is folded around keeps its name", () => {
+test("a folded group has the name of its node", () => {
   assert.equal(tailOf("region:n12"), "n12");
   assert.equal(tailOf("n12"), "n12");
 });

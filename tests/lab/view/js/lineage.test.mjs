@@ -21,14 +21,14 @@ test("origins and images are inverse", () => {
   assert.deepEqual(imagesOf(state, 0, "b"), ["c"]);
 });
 
-test("the history goes back to the input and on to the result", () => {
+test("the history reaches from the input to the result", () => {
   assert.deepEqual(historyOf(state, 0, "c"), [["b", "a"], ["c"], ["d"]]);
   assert.deepEqual(historyOf(state, 0, "b"), [["b"], ["c"], ["d"]]);
   assert.deepEqual(historyOf(state, 1, "d"), [["b", "a"], ["c"], ["d"]]);
   assert.deepEqual(historyOf(state, 1, "b"), [[], [], []]);
 });
 
-test("the place of a node is its line and its function", () => {
+test("a node is located by its line and its function", () => {
   assert.deepEqual(placeOf(state.modules[0], "b"), { line: 2, text: "b()", in: "@main" });
   assert.equal(placeOf(state.modules[0], "zzz"), null);
 });

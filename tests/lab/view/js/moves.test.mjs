@@ -8,17 +8,17 @@ const module = (...lines) => ({ lines: lines.map((line) => line.split(" | ")).ma
 const before = module("def @main() { | m", "%0 = a() | a", "%1 = b() | b", "%2 = c() | c", "}");
 const after = module("def @main() { | m", "%0 = @f() | call", "%1 = c() | c", "}", "def @f() { | f", "%0 = a() | a", "b() | b", "}");
 
-test("a comparison pairs lines by their ids, and knows lines that are the same", () => {
+test("a comparison pairs lines by their ids, and recognizes equal lines", () => {
   assert.deepEqual(hunksBetween(before.lines, before.lines), [["=", 0, 0, 5]]);
   assert.deepEqual(hunksBetween(before.lines, after.lines), [["=", 0, 0, 1], ["-", 1, 1, 2], ["+", 3, 1, 1], ["=", 3, 2, 2], ["+", 5, 4, 4]]);
 });
 
-test("renumbering is no change", () => {
+test("renumbering is not a change", () => {
   assert.deepEqual(hunksBetween([["%3 = a(%2)", "a"]], [["%7 = a(%6)", "a"]]), [["=", 0, 0, 1]]);
   assert.deepEqual(hunksBetween([["%3 = a(%2)", "a"]], [["%7 = a(%6, x=1)", "a"]]), [["~", 0, 0, 1]]);
 });
 
-test("every line is in the comparison once, in order, whatever the ids", () => {
+test("every line is in the comparison once, in order, for any ids", () => {
   for (let seed = 1; seed < 60; seed++) {
     let n = seed;
     const random = (k) => (n = (n * 48271) % 2147483647) % k;
@@ -30,19 +30,19 @@ test("every line is in the comparison once, in order, whatever the ids", () => {
   }
 });
 
-test("lines that moved are beside the lines they were, and one note where they were", () => {
+test("moved lines are beside their old lines, with one note at the old position", () => {
   const rows = withMoves(rowsOf({ hunks: hunksBetween(before.lines, after.lines) }), before, after, []);
   const gone = rows.filter((r) => r.kind === "gone");
   assert.deepEqual(gone.map((r) => [r.to, r.gone.length]), [["@f", 2]]);
   assert.deepEqual(rows.filter((r) => r.kind === "moved").map((r) => [r.b, r.a]), [[1, 5], [2, 6]]);
 });
 
-test("a node that was replaced did not move", () => {
+test("a replaced node is not reported as moved", () => {
   const rows = withMoves(rowsOf({ hunks: hunksBetween(before.lines, after.lines) }), before, after, ["a", "b"]);
   assert.ok(rows.every((r) => r.kind !== "moved" && r.kind !== "gone"));
 });
 
-test("any stage is compared with the result of an earlier one, or with the input", () => {
+test("any stage can be compared with an earlier result or with the input", () => {
   const state = { modules: [before, before, after], stages: [{ before: 0, after: 1, replaced: [] }, { before: 1, after: 2, replaced: ["x"] }] };
   assert.deepEqual([compared(state, 0, 1).before, compared(state, 0, 1).after], [0, 2]);
   assert.deepEqual([compared(state, 1, 1).before, compared(state, 1, 1).replaced], [1, ["x"]]);

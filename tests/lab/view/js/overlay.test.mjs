@@ -14,7 +14,7 @@ const scene = {
 const nodes = [...scene.groups.map((g, n) => ({ key: g.id, box: -1, group: n })), ...scene.boxes.map((b, n) => ({ key: b.id, box: n, group: -1 }))];
 const of = (name, known = {}) => Object.fromEntries(valuesOf(name, scene, nodes, known));
 
-test("the operations of a group are those inside", () => {
+test("the operations of a group are the sum of the operations inside", () => {
   assert.deepEqual(of("flops"), { outer: 70, r: 30, s: 40, b0: 10, b1: 20, b2: 40, b3: 5 });
 });
 
@@ -23,24 +23,24 @@ test("coverage is the share of operators in regions", () => {
   assert.deepEqual([outer, b3, b4], [1, 0, undefined]);
 });
 
-test("times add up, of errors the largest counts", () => {
+test("times are added, and the largest error counts", () => {
   const numbers = (most) => ({ numbers: { x: { most, values: { f: 3, g: 4 } } } });
   assert.deepEqual(of("x", numbers(false)), { outer: 7, r: 3, s: 4 });
   assert.deepEqual(of("x", numbers(true)), { outer: 4, r: 3, s: 4 });
 });
 
-test("the time of a region has the times of its operators in it, its error does not hide theirs", () => {
+test("the time of a region includes its operators, and its error does not hide their errors", () => {
   const numbers = (most) => ({ numbers: { x: { most, values: { f: 3, n0: 1, n1: 9, g: 4 } } } });
   assert.deepEqual(of("x", numbers(false)), { outer: 7, r: 3, s: 4, b0: 1, b1: 9 });
   assert.deepEqual(of("x", numbers(true)), { outer: 9, r: 9, s: 4, b0: 1, b1: 9 });
 });
 
-test("nothing known is nothing shown", () => {
+test("nodes without known numbers have no values", () => {
   assert.deepEqual(of("bytes"), {});
   assert.deepEqual(choices({}).map(([name]) => name), ["flops", "bytes", "coverage"]);
 });
 
-test("numbers are shown with a unit, and what is wrong with a sign", () => {
+test("numbers are shown with a unit, and wrong results with a sign", () => {
   assert.equal(shownValue("flops", 231_000_000), "231 MFLOP");
   assert.equal(shownValue("bytes", 1500), "1.5 kB");
   assert.equal(shownValue("time", 14), "14 µs");

@@ -1,6 +1,6 @@
 // Prints how far boxes move on the screen from stage to stage: {"mean", "most"} in pixels. Stages that
-// fold most of the drawing are left out: what is left of it is drawn anew. The scenes of the stages are
-// read from the file that is named.
+// fold most of the drawing are left out, because the rest is laid out anew. The scenes of the stages are
+// read from the file given as argument.
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { layOut } from "../../../../byoc_lab/lab/view/static/graph/layout.js";
@@ -8,7 +8,7 @@ import { tailOf } from "../../../../byoc_lab/lab/view/static/graph/layout_placin
 
 const ROOM = { w: 976, h: 756 }; // of the graph in a window of 1600 x 1000
 
-/** The centres of what is drawn, where the whole is fitted into the window. */
+/** The centres of the drawn nodes, if the whole drawing is fitted into the window. */
 function centres(placed) {
   const scale = Math.min(1.25, ROOM.w / placed.width, ROOM.h / placed.height);
   const at = (offset, size, room, whole) => (offset + size / 2) * scale + (room - whole * scale) / 2;

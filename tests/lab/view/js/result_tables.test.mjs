@@ -10,14 +10,14 @@ const scene = {
 };
 const table = (...nodes) => ({ name: "t", summary: "", columns: [], left_out: 0, rows: nodes.map((node) => ({ node, stage: null, wrong: false, cells: [] })) });
 
-test("around a node are its composite and its region", () => {
+test("the groups around a node are its composite and its region", () => {
   assert.deepEqual(around(scene, "m1"), ["m1", "c", "f"]);
   assert.deepEqual(around(scene, "c"), ["c", "f"]);
   assert.deepEqual(around(scene, "n2"), ["n2"]);
   assert.deepEqual(around(null, "n1"), ["n1"]);
 });
 
-test("the nearest row lights", () => {
+test("the nearest row is highlighted", () => {
   assert.equal(litNode(table("f", "c"), scene, "n1"), "c");
   assert.equal(litNode(table("f", null), scene, "n1"), "f");
   assert.equal(litNode(table("f"), scene, "n2"), "");

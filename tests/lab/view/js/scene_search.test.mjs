@@ -1,4 +1,4 @@
-// Unit tests of the questions about a scene. Run by `node --test`.
+// Unit tests of the searches in a scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firstNew, levelsOf, matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
@@ -12,20 +12,20 @@ const scene = {
 };
 const module = { lines: [["%0 = nn.conv2d(%x, groups=32)", "a"], ["%1 = nn.relu(%0)", "b"]] };
 
-test("a search looks at the boxes and at the lines of their nodes", () => {
+test("a search finds text in boxes and in the lines of their nodes", () => {
   assert.deepEqual(matches(scene, module, "^nn\\."), { found: [0, 1], problem: "" });
   assert.deepEqual(matches(scene, module, "groups=32").found, [0]);
   assert.deepEqual(matches(scene, module, "").found, []);
   assert.equal(matches(scene, module, "(").problem, "not a regular expression");
 });
 
-test("up and down from a node", () => {
+test("dependences are followed up and down from a node", () => {
   const { up, down } = reached(scene, "b");
   assert.deepEqual([...up].sort(), [0, 1]);
   assert.deepEqual([...down].sort(), [1, 3]);
 });
 
-test("the neighbour in the direction of an arrow key", () => {
+test("an arrow key leads to the nearest neighbour in its direction", () => {
   const at = (key, x, y) => ({ key, x, y, w: 10, h: 10 });
   const placed = { nodes: [at("a", 0, 0), at("b", 0, 50), at("c", 60, 50)] };
   assert.equal(neighbour(placed, "a", "ArrowDown"), "b");
@@ -33,13 +33,13 @@ test("the neighbour in the direction of an arrow key", () => {
   assert.equal(neighbour(placed, "a", "ArrowUp"), "a");
 });
 
-test("groups by how deep they are in others", () => {
+test("groups are listed by their level of nesting", () => {
   const group = (id, around) => ({ id, group: around });
   assert.deepEqual(levelsOf({ groups: [group("a", -1), group("b", 0), group("c", 1), group("d", -1)] }), [["a", "d"], ["b"], ["c"]]);
   assert.deepEqual(levelsOf(scene), []);
 });
 
-test("the box that is new is looked at with the groups that it is in, else the group that is new", () => {
+test("the new box is shown with the groups around it, else the new group", () => {
   const groups = [{ id: "outer", group: -1 }, { id: "inner", group: 0 }];
   const nested = { boxes: [{ ...box("a"), group: 0 }, { ...box("b"), group: 1 }], groups, arrows: [] };
   assert.deepEqual(firstNew(nested, new Set(["b", "inner", "outer"])), { key: "b", around: ["inner", "outer"] });

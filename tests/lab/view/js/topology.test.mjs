@@ -5,7 +5,7 @@ import { inOrder } from "../../../../byoc_lab/lab/view/static/graph/topology.js"
 
 const links = (...pairs) => pairs.map(([from, to]) => ({ from, to }));
 
-test("each item comes after what it depends on, whatever the given order", () => {
+test("each item comes after the items it depends on, for any given order", () => {
   const order = inOrder(["c", "a", "b", "d"], links("ab", "bc", "ac"));
   assert.ok(order.indexOf("a") < order.indexOf("b") && order.indexOf("b") < order.indexOf("c"));
   assert.equal(order.length, 4);
