@@ -32,7 +32,7 @@ def isolated(codegen: Codegen, time_limit: float = TIME_LIMIT) -> Codegen:
         if not callable(made):
             raise BuildError(
                 f"the code generator returned {type(made).__name__} for the function @{symbol}; "
-                f"what runs isolated must be a compiled region or a PythonRegion"
+                f"only a compiled region or a PythonRegion can be isolated"
             )
         return PythonRegion(made, isolated=True, time_limit=time_limit)
 

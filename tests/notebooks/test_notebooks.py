@@ -53,7 +53,7 @@ def test_notebook_runs_without_an_error(path: Path, tmp_path: Path) -> None:
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     client.execute()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)  # the kernel is among them when it ends
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)  # includes the kernel once it has ended
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
     shown = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
     assert any("application/vnd.jupyter.widget-view+json" in o.get("data", {}) for o in shown)

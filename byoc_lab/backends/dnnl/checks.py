@@ -172,7 +172,8 @@ def check_resize(call: Call) -> str | None:
         if not _samples_half_pixels(attrs, length, target):
             return (
                 f"{attrs.method} at {attrs.coordinate_transformation_mode} coordinates from "
-                f"{length} to {target} pixels samples others than oneDNN, at half pixels"
+                f"{length} to {target} pixels samples other positions than oneDNN, which samples "
+                f"at half pixels"
             )
     return None
 

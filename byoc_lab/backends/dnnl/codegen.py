@@ -167,8 +167,8 @@ class _Builder:
             raise self.refuse(
                 node,
                 f"{describe(node)} must have a known shape when it is compiled, found {ty}",
-                "byoc_lab.build compiles regions for the shapes of the inputs that come; give the "
-                "lengths of inputs to compile one alone",
+                "byoc_lab.build compiles regions for the shapes of actual inputs; to compile a "
+                "single region, give the lengths of its inputs",
             )
         return ty.concrete_shape
 

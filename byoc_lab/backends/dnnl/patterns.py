@@ -201,7 +201,7 @@ class Concatenation:
         (joined,) = match.args
         assert isinstance(joined, Tuple)
         if not any(map(is_computed, joined.fields)):
-            return "DNNL computes none of the tensors that are joined"
+            return "DNNL computes none of the concatenated tensors"
         return why_not(match)
 
     def check(self, match: Call) -> bool | Refused:
@@ -282,7 +282,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
     """The reason why an operand is not a bias with one element per output channel; None if it
     is."""
     if not isinstance(root, Call) or not root.is_op("nn.conv2d"):
-        return "TVM's rule accepts a bias without activation, or before relu, for nn.conv2d alone"
+        return "without activation, or before relu, TVM's rule accepts a bias only after nn.conv2d"
     result, operand = root.checked_type, other.checked_type
     assert isinstance(result, TensorType) and isinstance(operand, TensorType)
     channels = channels_of(root)

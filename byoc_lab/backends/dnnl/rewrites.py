@@ -129,7 +129,7 @@ class RewriteLayerNorm(PatternRewrite):
 class RewriteDenseBiasGeluReshapeLast(PatternRewrite):
     """Moves a reshape between a dense and its bias after both (and after gelu)."""
 
-    reason = "a reshape would part nn.dense from what can be fused into it"
+    reason = "a reshape would separate nn.dense from operators that can be fused into it"
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return [DenseReshapeBiasGeluRewrite(), DenseReshapeBiasGeluRewrite(has_gelu=False)]

@@ -24,7 +24,7 @@ from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, wildcard
 
 NAME = "cutlass"
 CONVOLUTION = "nn.conv2d"
-ACTIVATIONS = ("hardswish", "silu", "relu", "sigmoid")  # after a biased convolution
+ACTIVATIONS = ("hardswish", "silu", "relu", "sigmoid")  # that follow a bias
 BYTES = ("int8", "uint8")
 
 
@@ -208,10 +208,10 @@ def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
     joined = root_of(match, binary_op)
     assert joined is not None
     if all(_root(side, CONVOLUTION) is conv for side in joined.args):
-        return Refused("the tensor that is joined comes from the convolution itself")
+        return Refused("the other operand depends on the convolution itself")
     shapes = [side.checked_type.shape for side in joined.args]
     if any(a != b for a, b in zip(*shapes, strict=False)):
-        return Refused(f"the tensors that are joined must be of one shape, found {shapes}")
+        return Refused(f"both operands must be of one shape, found {shapes}")
     return True
 
 

@@ -159,7 +159,7 @@ def _check_pure(program: Any) -> None:
         if spec.kind.name != "USER_OUTPUT":
             raise ImporterError(
                 f"the program changes {spec.target!r} ({spec.kind.name}); call module.eval() "
-                "before it is exported, or leave out what changes inputs and buffers"
+                "before it is exported, or remove the code that changes inputs and buffers"
             )
 
 

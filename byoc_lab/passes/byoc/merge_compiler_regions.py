@@ -166,8 +166,8 @@ class _Merger:
                 value = describe(current.outputs[0].args[0])
                 raise PartitionError(
                     f"the region of {current.target} that computes {value} depends on itself "
-                    f"through another region; end it at the value that leaves it, and begin a new "
-                    f"region there"
+                    f"through another region; end it at the value that the other region reads, and "
+                    f"begin a new region there"
                 )
             self.active.add(current)
             stack.append((current, True))

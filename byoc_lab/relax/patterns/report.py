@@ -310,7 +310,7 @@ def _unmatched(position: int, entry: Entry, functions: Sequence[RelaxFunction]) 
     roots = list(alternatives(entry.read.root))
     if all(isinstance(root, NO_CALLS) for root in roots):
         reason = (
-            f"FuseOpsByPattern asks calls alone, and the root of the pattern is "
+            f"FuseOpsByPattern tries a pattern only at calls, and the root of the pattern is "
             f"{' or '.join(map(_in_words, roots))}"
         )
         return RelaxEntryReport(position, entry.name, "never", reason)

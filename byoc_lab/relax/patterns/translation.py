@@ -137,7 +137,7 @@ class _Translator:
             raise self.without_counterpart(pattern, name)
         if name == "nn.dense" and args is not None and pattern.args is not None:
             weight = self.is_op("permute_dims", args[1:])
-            if _may_be_constant(pattern.args[1]):  # FoldConstant has transposed it
+            if _may_be_constant(pattern.args[1]):  # transposed by FoldConstant
                 weight = weight | self.dpl.is_const()
             args = [args[0], weight]
         if name == "nn.batch_matmul" and args is not None:
@@ -185,7 +185,7 @@ class _Translator:
         made = self.part(pattern.pattern)
         names = root_operators(pattern.pattern)
         if isinstance(made, _Operators) or not names:
-            raise self.error(pattern, "it asks for attributes of other things than calls")
+            raise self.error(pattern, "it requires attributes of values that are not calls")
         wanted: dict[str, Any] = {}
         for key, value in pattern.attrs.items():
             for name in names:

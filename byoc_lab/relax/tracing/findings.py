@@ -77,8 +77,9 @@ def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -
                 finding(
                     "BYR010",
                     Severity.WARNING,
-                    f"{name} makes no composite of {_some(sorted(lost))}: {taker} replaced what "
-                    f"the patterns match. On the module before {taker}, {name} makes them",
+                    f"{name} makes no composite of {_some(sorted(lost))}: {taker} replaced "
+                    f"operators that the patterns match. On the module before {taker}, {name} "
+                    f"makes them",
                     f"run {name} before {taker}; LegalizeOps belongs after RunCodegen",
                 )
             )

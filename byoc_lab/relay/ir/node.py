@@ -319,7 +319,7 @@ class Call(Expr):
     ):
         super().__init__(span)
         args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
-        checked_part("what a call calls", op)
+        checked_part("the callee of a call", op)
         for n, a in enumerate(args):
             if not isinstance(a, Expr):
                 raise ArgumentError(

@@ -43,8 +43,8 @@ def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | N
         return matcher.taken if matcher.match(pattern, expr) else None
     except RecursionError:
         raise PassError(
-            f"{type(pattern).__name__} fits more nested nodes than can be followed; a pattern that "
-            f"is redirected to itself (redirect_to) has to end sooner, or be split"
+            f"{type(pattern).__name__} matches too deeply nested nodes; a pattern that is "
+            f"redirected to itself (redirect_to) must match shorter chains"
         ) from None
 
 

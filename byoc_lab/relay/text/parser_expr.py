@@ -281,7 +281,7 @@ class ExprParser(LeafParser):
         cond = yield self.expr()
         self.expect(")", "after the condition")
         self.mentioned(cond, opened)
-        self.expect("{", "before what happens if it holds")
+        self.expect("{", "before the true branch")
         then = yield self.expr()
         self.expect("}", "to close the 'if' of line {}", at)
         self.expect("else", "(an 'if' always has both branches)")

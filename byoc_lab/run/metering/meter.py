@@ -52,7 +52,7 @@ class MeteredRegion:
         return self.module is not None and self.module.kind == NATIVE_KIND
 
     def stats(self) -> dict[str, Any]:
-        """The statistics of the native runtime; without it, those that the back end reports."""
+        """The statistics of the native runtime, or else those reported by the back end."""
         return self.reported().stats
 
     def reported(self) -> ReportedStats:

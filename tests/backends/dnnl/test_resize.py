@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "linear between corners": (
         {"size": (16, 18), "method": "linear", "coordinate_transformation_mode": CORNERS},
-        "linear at align_corners coordinates from 8 to 16 pixels samples others than oneDNN",
+        "linear at align_corners coordinates from 8 to 16 pixels samples other positions",
     ),
     "linear from the first": (
         {"size": (8, 18), "method": "linear", "coordinate_transformation_mode": ASYMMETRIC},

@@ -101,8 +101,8 @@ def test_entries_with_equal_names_are_reported_separately() -> None:
 def test_pattern_whose_root_is_not_a_call_never_matches(root: Any, said: str) -> None:
     (entry,) = byoc_lab.explain_patterns([("a.x", root)], SMALL)
     assert entry.status == "never"
-    assert (
-        entry.reason == f"FuseOpsByPattern asks calls alone, and the root of the pattern is {said}"
+    assert entry.reason == (
+        f"FuseOpsByPattern tries a pattern only at calls, and the root of the pattern is {said}"
     )
 
 

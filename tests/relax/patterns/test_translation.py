@@ -429,8 +429,11 @@ _RECURSIVE.redirect_to(is_op("exp")(_RECURSIVE))
         (is_op("exp")(is_expr(relay.exp(X))), "an expression other than a constant"),
         (CONV.has_attr({"kernel_size": [3, 3]}), "relax.nn.conv2d has no attribute kernel_size"),
         (DENSE.has_attr({"units": 4}), "relax.matmul has no attribute units"),
-        (is_op("nn.relu").has_attr({"TOpPattern": 0})(wildcard()), "attributes of other things"),
-        (wildcard().has_attr({"groups": 1}), "attributes of other things"),
+        (
+            is_op("nn.relu").has_attr({"TOpPattern": 0})(wildcard()),
+            "attributes of values that are not calls",
+        ),
+        (wildcard().has_attr({"groups": 1}), "attributes of values that are not calls"),
         (has_shape((relay.Any(), 3)), "a size of its shape is not a number"),
         (RELU.has_type(relay.TupleType([])), "only types of tensors"),
         (_RECURSIVE, "refers to itself"),

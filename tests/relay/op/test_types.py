@@ -215,7 +215,7 @@ REFUSED = [  # build, arguments, required part of the message
     (nn.matmul, [(2, 3), (4, 5)], "3 columns and tensor_b 4 rows"),
     (lambda x, y: nn.matmul(x, y, units=6), [(2, 3), (3, 5)], "units=6 columns, found 5"),
     (lambda x, y: relay.reshape_like(x, y), [(2, 3), (4,)], "elements differ"),
-    (lambda x, y: relay.reshape_like(x, y, 3), [(2, 3), (6,)], "are not among 2"),
+    (lambda x, y: relay.reshape_like(x, y, 3), [(2, 3), (6,)], "are not among the 2 axes"),
 ]
 
 

@@ -113,7 +113,7 @@ def _is_of_channels(bias: Expr, conv: Expr) -> bool:
 class RewriteResNetV1(PatternRewrite):
     """Moves the strides of ResNet v1 stages into the preceding block."""
 
-    reason = "a block need not compute what the next one does not read"
+    reason = "a block need not compute pixels that the next block does not read"
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return [ResNetV1Rewrite()]

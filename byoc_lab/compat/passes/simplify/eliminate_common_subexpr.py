@@ -38,7 +38,9 @@ class EliminateCommonSubexpr(FunctionPass):
                 return None
             return first.setdefault(key, post)
 
-        return rewrite(func, [RewriteRule("share", "the same was computed before", share)])
+        return rewrite(
+            func, [RewriteRule("share", "an equal call computed this value before", share)]
+        )
 
 
 def _key(expr: Expr) -> Any:

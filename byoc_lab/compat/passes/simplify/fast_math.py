@@ -26,7 +26,7 @@ class FastMath(FunctionPass):
         return rewrite(func, [approximate])
 
 
-@rule("approximate", "there is an approximation that is faster")
+@rule("approximate", "an approximation is faster")
 def approximate(pre: Any, post: Any) -> Expr | None:
     if not isinstance(post, Call) or post.op_name not in APPROXIMATED:
         return None

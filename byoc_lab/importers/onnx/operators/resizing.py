@@ -173,7 +173,7 @@ def _same_pixels(length: int, target: int, nearest: str) -> bool:
 
 def _wanted_at_run_time(node: Node, lengths: Expr, sampling: Sampling) -> Expr:
     if node.rank(node[0]) != 4:
-        node.fail("sizes that come at run time are supported for images (4 dimensions)")
+        node.fail("sizes given at run time are supported for images (4 dimensions)")
     floor = sampling.nearest == "floor"
     if (sampling.mode, sampling.coordinates) == ("nearest", "asymmetric") and not floor:
         node.known(3, f"sizes for nearest_mode {sampling.nearest!r} of asymmetric coordinates")

@@ -315,7 +315,7 @@ def reshaped_like(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
         first = begin + rank if begin < 0 else begin
         last = rank if end is None else end + rank if end < 0 else end
         if not 0 <= first <= last <= rank:
-            fail("reshape_like", f"axes {begin} to {end} are not among {rank}")
+            fail("reshape_like", f"axes {begin} to {end} are not among the {rank} axes")
         return first, last
 
     first, last = part(len(shape), attrs.lhs_begin, attrs.lhs_end)
