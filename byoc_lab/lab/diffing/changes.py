@@ -60,7 +60,7 @@ class _Classifier:
         self.found, self.before, self.after = found, found.before, found.after
         # function literals reported as changes because nodes moved into them
         self.groups: set[Expr] = set()
-        self.occupied: set[str] = set()  # global functions, likewise
+        self.occupied: set[str] = set()  # global functions reported for that reason
         self.outlined = False
         self._globals: dict[Expr, str] = {
             f: gv.name_hint

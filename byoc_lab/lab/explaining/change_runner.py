@@ -54,9 +54,11 @@ class ChangeRunner:
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._effects: dict[object, tuple[tuple[int, int], int, dict[Call, Call]]] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
-        self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
+        self._helps: dict[object, bool] = {}  # whether a trial helps in a part
         self._parts: dict[Hashable, tuple[IRModule, Call] | None] = {}
-        self._known: Known = inquiry.outcome.known if is_part else {}  # number of runs on parts
+        self._known: Known = (
+            inquiry.outcome.known if is_part else {}
+        )  # cached results of runs on parts
         self._narrow: dict[tuple[MergeComposite, frozenset[str]], MergeComposite] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:

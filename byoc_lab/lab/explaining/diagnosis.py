@@ -41,7 +41,7 @@ class Diagnosis:
     expected: str = ""
     found: str = ""
     path: tuple[Expr, ...] = ()
-    blocked: Expr | None = None  # the inner value that `user` uses outside
+    blocked: Expr | None = None  # the value inside the match that `user`, outside, uses
     user: Expr | None = None
     unbound: tuple[str, ...] = ()  # names of parameters
     other: str = ""  # the entry, target or pass that prevents the offload

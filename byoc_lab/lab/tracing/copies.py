@@ -14,7 +14,7 @@ def pairs(original: Expr | None, copied: Expr) -> dict[Expr, Expr]:
     todo = [(original, copied)]
     while todo:
         a, b = todo.pop()
-        if a is b:  # the nodes below are shared, too
+        if a is b:  # both graphs share this node and its operands
             continue
         if a not in of:
             mine, theirs = a.parts(), b.parts()
