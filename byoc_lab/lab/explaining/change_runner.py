@@ -56,9 +56,8 @@ class ChangeRunner:
         self._surroundings: dict[IRModule, Surroundings | None] = {}
         self._helps: dict[object, bool] = {}  # whether a trial helps in a part
         self._parts: dict[Hashable, tuple[IRModule, Call] | None] = {}
-        self._known: Known = (
-            inquiry.outcome.known if is_part else {}
-        )  # cached results of runs on parts
+        # cached results of runs on parts
+        self._known: Known = inquiry.outcome.known if is_part else {}
         self._narrow: dict[tuple[MergeComposite, frozenset[str]], MergeComposite] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
