@@ -91,9 +91,9 @@ std::optional<Built> MakeDisjoint(const OpCall& call, const Dims& dst) {
   const Operand &data = call.inputs[0], &weight = call.inputs[1];
   const Window window(call);
   const Dims taps(weight.dims.begin() + 2, weight.dims.end());
-  if (data.dtype != DType::f32 || data.dims[1] > kMostChannels || call.attrs.Int("groups") != 1 || Count(taps) == 1 ||
-      taps != window.strides || !IsAll(window.gaps, 0) || !IsAll(window.before, 0) ||
-      !IsAll(window.after, 0) || !IsAll(call.attrs.Ints("output_padding"), 0)) {
+  if (data.dtype != DType::f32 || data.dims[1] > kMostChannels || call.attrs.Int("groups") != 1 ||
+      Count(taps) == 1 || taps != window.strides || !IsAll(window.gaps, 0) ||
+      !IsAll(window.before, 0) || !IsAll(window.after, 0) || !IsAll(call.attrs.Ints("output_padding"), 0)) {
     return std::nullopt;
   }
   auto kernel = std::make_shared<DisjointKernel>();

@@ -139,8 +139,10 @@ std::optional<std::vector<RowPostOp>> ReadPostOps(const dnnl::primitive_attr& at
 
 std::optional<Built> MakeOneRow(const OpCall& call, const Dims& dst,
                                 const dnnl::primitive_attr& attr) {
-  if (dst[0] != 1 || dst[1] < kLeast || call.result != DType::f32 || !call.constant_weight ||
-      !onednn_faults::Uses(dnnl::cpu_isa::avx2)) {
+  const bool floats = std::all_of(call.inputs.begin(), call.inputs.end(),
+                                  [](const Operand& input) { return input.dtype == DType::f32; });
+  if (dst[0] != 1 || dst[1] < kLeast || !floats || call.result != DType::f32 ||
+      !call.constant_weight || !onednn_faults::Uses(dnnl::cpu_isa::avx2)) {
     return std::nullopt;
   }
   const auto post_ops = ReadPostOps(attr, dst, call.inputs.size());
