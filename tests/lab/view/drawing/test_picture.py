@@ -65,6 +65,17 @@ def test_value_that_leaves_without_end_crosses_to_the_output() -> None:
     ]
 
 
+def test_value_that_enters_a_region_without_leaving_another_crosses_to_its_begin() -> None:
+    x = relay.var("x", shape=(2, 2))
+    inner = begin(relay.exp(nn.relu(begin(x, "dnnl"))), "dnnl")
+    mod = InferType()(relay.IRModule.from_expr(end(relay.tanh(inner), "dnnl")))
+    assert [(a.source.title, a.target.title) for a in picture_of(mod).arrows if a.crossing] == [
+        ("exp", "begin")
+    ]
+    drawn = collapse(picture_of(mod))
+    assert any(a.crossing for a in drawn.arrows)
+
+
 def test_external_function_is_drawn_at_its_call() -> None:
     mod = chain(fixed=True).final
     picture = picture_of(mod)
