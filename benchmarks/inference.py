@@ -27,8 +27,8 @@ from report import arguments, machine, table, verdict, write_json
 from turns import Contender, Turns, interval, take_turns
 
 OURS, PEAK = "byoc_lab", "sgemm peak"
-# Times of byoc_lab's time that each takes at least, on the networks of CLASSIC; on the others this
-# is claimed of ONNX Runtime alone.
+# The minimum time of each contender, as a multiple of byoc_lab's time, on the networks of CLASSIC.
+# On the other networks, only the claim about ONNX Runtime is made.
 CLASSIC = ("mobilenet", "resnet-18", "resnet-50")
 CLAIMS = {
     "ONNX Runtime": 1.0,

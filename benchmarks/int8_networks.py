@@ -27,8 +27,7 @@ from turns import Contender, take_turns
 REAL, WHOLE = "float32", "int8"
 NETWORKS = ("mobilenet", "resnet-50")
 THREADS = (1, 2)
-# Lowest ratio of the times, float32 over int8: with VNNI instructions, and with kernels that do
-# without.
+# Minimum ratio of the float32 time to the int8 time: with VNNI instructions, and without them.
 CLAIMS = {"VNNI": 2.5, "": 0.9}
 TOLERANCE = 0.15  # error limit, as a share of the largest result, for one 8-bit scale per tensor
 # {oneDNN's name of an instruction set: Linux's name}

@@ -26,10 +26,10 @@ from unittest.mock import patch
 from report import arguments, forget_peak, peak_bytes, seconds, table, timed, verdict, write_json
 
 MB = 1e6
-READINGS = 3  # limit of an import: so many times the reading of the file, plus
-PER_NODE = 0.002  # seconds per node
-BUILDS = 2  # limit of a build, as a multiple of LLVM's part, and of DNNL's
-WEIGHTS, BESIDE = 2, 300 * MB  # a build may add so many times the weights, and so much
+READINGS = 3  # limit of an import: this multiple of the time to read the file, plus
+PER_NODE = 0.002  # this number of seconds per node
+BUILDS = 2  # limit of a build, as a multiple of the times that LLVM and DNNL take
+WEIGHTS, BESIDE = 2, 300 * MB  # memory limit of a build: a multiple of the weights, plus bytes
 IMAGE = {"image_shape": (3, 224, 224)}
 # {name: module of relay.testing and the arguments of its get_workload}
 TESTING: dict[str, tuple[str, dict[str, Any]]] = {

@@ -118,7 +118,7 @@ def measure(n: int, kind: str) -> Figures:
     bare = meter("print, no metadata", lambda: typed.astext(show_meta_data=False))
     read = meter("parse", lambda: relay.parse(full))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ElidedMetadataWarning)  # that is what is measured
+        warnings.simplefilter("ignore", ElidedMetadataWarning)  # parsing such text is measured
         meter("parse, no metadata", lambda: relay.parse(bare))
     text = meter("print, partitioned", mod.astext)
     meter("parse, partitioned", lambda: relay.parse(text))

@@ -32,7 +32,7 @@ from byoc_lab.relay.analysis.structural import first_difference
 from byoc_lab.relay.build_module import bind_params_by_name
 
 WHOLE = "whole pipeline"
-LEAST: dict[str, float] = {"FoldConstant": 20, "MergeComposite": 20, WHOLE: 20}  # others: 1
+LEAST: dict[str, float] = {"FoldConstant": 20, "MergeComposite": 20, WHOLE: 20}  # default: 1
 HERE = Path(__file__).resolve().parent
 
 

@@ -23,8 +23,8 @@ from typing import Any
 Call = Callable[[], Any]
 Clock = Callable[[], float]
 CONFIDENCE = 0.95
-SLOW = 5  # a contender whose call takes so many blocks is slow,
-SLOW_ROUNDS = 3  # which takes part in so many rounds only
+SLOW = 5  # a contender is slow if one call takes longer than this many blocks
+SLOW_ROUNDS = 3  # maximum number of rounds for a slow contender
 
 
 @dataclass(frozen=True)

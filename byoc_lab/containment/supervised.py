@@ -113,7 +113,7 @@ def _confined(
     limit(
         as_=limits.memory + usage.address_space(), fsize=limits.file, core=0, nofile=256,
         nproc=2 * limits.processes,
-        cpu=2 * int(limits.seconds) + 1,  # in case the caller notices too late
+        cpu=2 * int(limits.seconds) + 1,  # if the caller ends it too late
     )  # fmt: skip
     confine()
     os.chdir(folder)

@@ -361,7 +361,7 @@ def _tell_tvm(backend: RelaxBackend) -> None:
         compiled = partial(compile_functions, backend.name, backend.codegen)
         tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
     elif backend.name in _registered:
-        tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # of the earlier back end
+        tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # registered earlier
     if backend.name in OF_TVM:
         return
     entries = list(backend.table())

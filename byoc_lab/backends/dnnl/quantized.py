@@ -240,7 +240,7 @@ def chain_before(call: Call, last: bool) -> list[Call]:
     assert isinstance(call.op, Op)
     operands = call.args[:1] if call.op.name in PARAMETERS else call.args
     before = [operand for operand in operands if isinstance(operand, Call)]
-    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or addend
+    if call.is_op("cast") and not is_integer(call) and not last:  # casts the product or addend
         return [operand for operand in before if any(operand.is_op(op) for op in PRODUCTS)]
     return before
 

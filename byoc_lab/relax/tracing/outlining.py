@@ -335,7 +335,7 @@ class _Creator:
             self.params.append(relax.Var("tir_vars", relax.ShapeType(values=sizes)))
             self.arguments.append(relax.ShapeExpr(sizes))
             function = relax.Function(self.params, body, None, True, attrs)
-        return relax.utils.copy_with_new_vars(function)  # with separate size variables
+        return relax.utils.copy_with_new_vars(function)  # and new size variables
 
 
 def variables_of(value: Any) -> list[Any]:

@@ -85,7 +85,7 @@ class Meter:
         self._regions = tuple(regions)
         self._foreign = {
             r.facts.symbol for r in regions if r.facts.why is None and not r.native
-        }  # number of calls by symbol, counted by the virtual machine
+        }  # symbols of regions whose calls the virtual machine counts
         self._always = varying and bool(self._foreign)
         self._timed = {r.facts.symbol for r in regions if r.facts.why is None}
         self._seen: dict[str, int] = dict.fromkeys(self._foreign, 0)

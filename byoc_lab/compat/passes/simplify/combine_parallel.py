@@ -237,7 +237,7 @@ class _Rewriter:
 
     def run(self) -> Function:
         order = self._order()
-        while isinstance(order, _Plan):  # it depends on its own result
+        while isinstance(order, _Plan):  # the plan depends on its own result
             self.plans.remove(order)
             order = self._order()
         plan_of = self._plan_of()

@@ -104,7 +104,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
             relax=relax,
         ),
-        from_relax={name: same} if kind == "avg" else {},  # in Relax only avg
+        from_relax={name: same} if kind == "avg" else {},  # Relax lacks the maximum
         attrs=attrs_type,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=numbers_to_lists("output_size") if rank == 1 else None,

@@ -100,7 +100,7 @@ define_op(
         R, R.sort(_sortable(R, x), attrs.axis, not attrs.is_ascend), x
     ),
     pattern=OpPattern.OPAQUE,
-    parameters="data axis is_ascend",  # only argsort has a dtype
+    parameters="data axis is_ascend",  # sort has no attribute dtype
     defaults={"is_ascend": 1},
     doc="data sorted along one axis.",
     arithmetic=Arithmetic.EXTREME,

@@ -48,7 +48,7 @@ def node_key(value: Any) -> str | None:
 class NodeWriter(NodeGraphWriter):
     def __init__(self) -> None:
         super().__init__()
-        self.placed: dict[int, int] = {}  # by id
+        self.placed: dict[int, int] = {}  # key: id of a node
         self.kept: list[Any] = []  # keeps nodes alive, so that their ids are not reused
 
     def whole(self, root: Any) -> int:
