@@ -85,8 +85,8 @@ class RegionCycle(LintRule):
                     else 'annotate the nodes in between with "default"'
                 )
                 yield self.finding(
-                    f"MergeCompilerRegions joins two regions of {region.target} that need "
-                    f"each other: {shown(path)}",
+                    f"MergeCompilerRegions joins two regions of {region.target}, although a path "
+                    f"outside leads from one to the other: {shown(path)}",
                     f"leave out MergeCompilerRegions, or {advice}",
                     path[-1],
                     subject,

@@ -14,6 +14,12 @@ from tests.lab.linting.samples import RuleChecks, read
 class TestRegionCycle(RuleChecks):
     rule = RegionCycle
 
+    def test_message_claims_one_direction_only(self) -> None:
+        """Before merging, the first region depends on nothing of the second."""
+        assert self.sample_finding().message.startswith(
+            "MergeCompilerRegions joins two regions of A, although a path outside leads from one to"
+        )
+
     @pytest.mark.parametrize("sample", RegionCycle.INVALID[1:])
     def test_regions_on_both_sides_of_a_let_are_malformed_if_merged(self, sample: Sample) -> None:
         mod = read(sample.text)
