@@ -38,7 +38,7 @@ def test_decode_command_with_the_module_names_the_edge(
     assert "rule     BYL002" in out and f"{file}:4" in out
 
 
-def test_decode_command_of_unknown_text_exits_with_no(
+def test_decode_command_of_unknown_text_exits_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("all is well"))

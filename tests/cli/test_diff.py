@@ -15,7 +15,7 @@ from tests.cli.samples import CLEAN
 OTHER = CLEAN.replace("tanh", "exp")
 
 
-def test_diff_of_equal_modules_exits_with_ok_and_of_different_ones_with_no(
+def test_diff_of_equal_modules_exits_with_0_and_of_different_ones_with_1(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.relay"

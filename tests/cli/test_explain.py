@@ -23,7 +23,7 @@ def test_explain_with_all_calls_offloaded_exits_with_ok(
     assert capsys.readouterr().out == "2 of 2 calls offloaded to dnnl\n"
 
 
-def test_explain_with_a_call_on_the_host_exits_with_no_and_names_the_reason(
+def test_explain_with_a_call_on_the_host_exits_with_1_and_names_the_reason(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(HALF)

@@ -38,7 +38,7 @@ def test_trace_with_an_unknown_pipeline_exits_with_usage_error(
     assert "no pipeline is named 'cuda'" in capsys.readouterr().err
 
 
-def test_trace_of_a_failing_pipeline_exits_with_no(
+def test_trace_of_a_failing_pipeline_exits_with_1(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NO_END)

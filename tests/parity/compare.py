@@ -117,15 +117,15 @@ def difference(ours: tvm.IRModule, text: str) -> str | None:
 def is_misplaced_value(text: str, error: ParseError) -> bool:
     """Whether a text of TVM cannot be read because of a fault of its printer.
 
-    A value that a closure captures is printed where it is met first, in the closure's block, and
-    where the block waits for its own place, the value's other users are printed above it: they
-    mention a `%N` that is defined further down. (byoc_lab puts the closure first.)
+    TVM prints a captured value at its first use, inside the closure's block. If the block is
+    printed later than other users of the value, these users mention a `%N` that is defined below
+    them. (byoc_lab prints the closure first.)
     """
     wanted = re.search(r": (%\d+) is not defined", str(error))
     if wanted is None:
         return False
     use = re.search(rf"{wanted[1]}\b(?! =)", text)
-    home = re.search(rf"^   +{wanted[1]} = ", text, re.MULTILINE)  # in a block of the function
+    home = re.search(rf"^   +{wanted[1]} = ", text, re.MULTILINE)  # inside a block
     return bool(use and home and home.start() > use.start())
 
 

@@ -193,8 +193,8 @@ def test_free_variable_differs_from_one_that_the_other_side_binds() -> None:
 
 
 @pytest.mark.oracle
-def test_tvm_compares_free_variables_in_the_same_way() -> None:
-    """TVM compares the module's own expression: typed in place, and with new variables."""
+def test_tvm_gives_the_same_results_for_typed_and_for_new_free_variables() -> None:
+    """In TVM, an expression equals its typed copy, but not a copy with new variables."""
     answers = asked_of_tvm(
         """
         x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
