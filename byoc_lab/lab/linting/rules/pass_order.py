@@ -16,6 +16,7 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
