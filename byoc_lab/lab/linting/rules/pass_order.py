@@ -101,6 +101,7 @@ class _Offloaded(NamedTuple):
     composites: int
     regions: int
 
+    @printable
     def __str__(self) -> str:
         inside = (self.composites, "composite"), (self.regions, "region")
         listed = enumerated(counted(n, what) for n, what in inside if n) if self.regions else ""
