@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import counted
+from byoc_lab.errors import counted, enumerated
 from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Expr
 
@@ -96,7 +96,7 @@ def _by_place(template: str, group: Sequence[Change]) -> list[str]:
 
 def _counts(changes: Sequence[Change]) -> str:
     nouns = Counter(change.noun for change in changes)
-    return " and ".join(counted(n, noun) for noun, n in nouns.items())
+    return enumerated(counted(n, noun) for noun, n in nouns.items())
 
 
 def attributes_text(old: Any, new: Any) -> str:

@@ -163,7 +163,7 @@ class Changes:
                 setup, where = self._with_new(trial.setup, map(self._pass, names))
                 yield replace(
                     trial,
-                    what=f"{trial.what}; and run {' and '.join(dict.fromkeys(names))} {where}",
+                    what=f"{trial.what}; and run {enumerated(dict.fromkeys(names))} {where}",
                     setup=setup,
                     key=(trial.key, names),
                 )
@@ -173,15 +173,15 @@ class Changes:
         to offload."""
         setup = self.inquiry.setup
         position = self._position() if at is None else at
-        listed = " and ".join(dict.fromkeys(names))
+        listed = enumerated(dict.fromkeys(names))
         earlier = {getattr(p, "name", "") for p in setup.passes[:position]}
-        lacking = " and ".join(n for n in dict.fromkeys(names) if n not in earlier)
+        lacking = [n for n in dict.fromkeys(names) if n not in earlier]
         again = "" if lacking else "again, right "
         setup, where = self._with_new(setup, map(self._pass, names), at)
         return Trial(
             f"run {listed} {again}{where}",
             setup, ("passes", names, at),
-            missing=f"the pipeline does not run {lacking or listed} {again}before "
+            missing=f"the pipeline does not run {enumerated(lacking or names)} {again}before "
             f"{self._before(position)}",
         )  # fmt: skip
 
@@ -205,7 +205,7 @@ class Changes:
             for more in ((), ("FoldConstant",)):
                 new = (recipe, *map(self._pass, more))
                 setup, where = self._with_new(self.inquiry.setup, new)
-                listed = " and ".join((text, *more))
+                listed = enumerated((text, *more))
                 yield Trial(f"run {listed} {where}", setup, ("form", text, more), {}, keeps)
 
     def _with_new(

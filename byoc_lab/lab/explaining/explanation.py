@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from byoc_lab.errors import enumerated
 from byoc_lab.lab.explaining.answer import WITHOUT_LETS, Answer
 from byoc_lab.lab.explaining.causes import computed_from_parameters, diagnose
 from byoc_lab.lab.explaining.change_runner import ChangeRunner
@@ -198,7 +199,7 @@ class Explanation(Answer):
         if len(copies) <= len(before) or any(n.op is not self.typed.op for n in copies):
             return ""
         places = dict.fromkeys(inquiry.outcome.homes[n] for n in copies)
-        listed = " and ".join(f"@{h.region} ({h.composite or 'alone'})" for h in places)
+        listed = enumerated(f"@{h.region} ({h.composite or 'alone'})" for h in places)
         return f"; computed {len(copies)} times, in {listed}: matches take copies of it"
 
     def _removed_by(self) -> str:
@@ -226,8 +227,7 @@ class Explanation(Answer):
             if subject.op_name and not any(known):
                 parts = [n for n in inquiry.outcome.place(self.typed).outside if n.op_name]
                 missing = [subject, *(n for n in parts if not inquiry.may_take(n))]
-                *names, last = dict.fromkeys(n.op_name for n in missing)
-                listed = f"{', '.join(names)} and {last}" if names else last
+                listed = enumerated(dict.fromkeys(n.op_name for n in missing))
                 return f"in the back end: {inquiry.target} has to support {listed}"
         return "none of the changes that were tried offloads it"
 

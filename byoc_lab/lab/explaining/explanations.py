@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, TypeVar
 
 from byoc_lab.display import text_in_full
-from byoc_lab.errors import UnknownNodeError, counted, nearest
+from byoc_lab.errors import UnknownNodeError, counted, enumerated, nearest
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.cards import Card, warnings_of
 from byoc_lab.markup import table
@@ -65,7 +65,7 @@ class Group(list[A]):
     @property
     def operators(self) -> str:
         """The operators in words, such as "nn.conv2d and nn.relu"."""
-        return " and ".join(dict.fromkeys(e.name for e in self))
+        return enumerated(dict.fromkeys(e.name for e in self))
 
     @property
     def numbers(self) -> str:

@@ -238,7 +238,7 @@ def test_calls_that_need_the_same_change_share_its_run() -> None:
     changes = [e.change for e in found]
     for change in changes:
         assert change is not None and "bind all weights" in str(change)
-        assert "run SimplifyInference and FoldConstant and FoldScaleAxis" in str(change)
+        assert "run SimplifyInference, FoldConstant and FoldScaleAxis" in str(change)
         assert change.call in set(post_order(change.setup.mod["main"]))
     assert len({id(c.setup.mod) for c in changes if c}) == 1
 

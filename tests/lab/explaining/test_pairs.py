@@ -28,7 +28,7 @@ from tests.lab.explaining.pieces import (
 from tests.lab.explaining.random_tables import TARGET, otherwise_partitioned
 
 SIMPLIFY = "run SimplifyInference before MergeComposite"
-FOLD = "run SimplifyInference and FoldConstant and FoldScaleAxis before MergeComposite"
+FOLD = "run SimplifyInference, FoldConstant and FoldScaleAxis before MergeComposite"
 LEVEL_3 = "under PassContext(opt_level=3)"
 CONV_BIAS_RELU = is_op("nn.relu")(is_op("add")(CONV, is_constant()))
 NHWC = is_op("nn.relu")(CONV.has_attr({"data_layout": "NHWC"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from byoc_lab.errors import counted
+from byoc_lab.errors import counted, enumerated
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.relay.analysis.recomputed import recomputed
@@ -60,7 +60,7 @@ class DoubledWork(LintRule):
             names = Counter(c.op_name for c in calls)
             listed = ", ".join(f"{count} {name}" for name, count in names.items())
             alike = f"{counted(len(places), 'call')} of {places[0]}"
-            where = " and ".join(places) if len(set(places)) > 1 else alike
+            where = enumerated(places) if len(set(places)) > 1 else alike
             yield self.finding(
                 f"{where} each compute {counted(len(calls), 'operator')} ({listed}) "
                 f"of the same values",
