@@ -31,8 +31,11 @@ UNUSED = {
 GLYPH_NAMES = ("fontTools/__init__.pyc", "fontTools/agl.pyc", "fontTools/misc/")
 """What matplotlib imports of fontTools."""
 UNUSED_DATA = (
-    *(".dist-info/", "/tests/", "/f2py/", "/dateutil/zoneinfo/", "/backend_pdf", "/backend_qt"),
+    *(".dist-info/", "/tests/", "/f2py/", "/dateutil/zoneinfo/", "/axisartist/", "/axes_grid1/"),
     *("/sample_data/", "/fonts/afm/", "/fonts/pdfcorefonts/", "/images/"),
+    # Back ends of matplotlib for other formats and for windows.
+    *("/backend_cairo", "/backend_gtk", "/backend_macosx", "/backend_nbagg", "/backend_pdf"),
+    *("/backend_pgf", "/backend_ps", "/backend_qt", "/backend_tk", "/backend_web", "/backend_wx"),
 )
 FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "LastResortHE-Regular.ttf")
 
