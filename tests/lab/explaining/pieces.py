@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import backends, relay
-from byoc_lab.lab.explaining import Explanation, Explanations
+from byoc_lab.lab.explaining import Explanation, Explanations, explain
 from byoc_lab.passes import (
     AnnotateTarget,
     InferType,
@@ -133,3 +133,15 @@ def small_bias(root: relay.Call) -> Any:
 def has_constant_weight(root: relay.Call) -> Any:
     ok = isinstance(root.args[1], relay.Constant)
     return ok or backends.Refused("the weight must be a constant")
+
+
+def told(table: list[tuple[Any, ...]], body: relay.Expr) -> Explanations:
+    """The explanations of an expression for a back end with this pattern table."""
+    backends.register(NPU, patterns=table)
+    return explain(relay.IRModule.from_expr(body), NPU)
+
+
+def only(found: Explanations, operator: str) -> Explanation:
+    """The explanation of the only call of an operator."""
+    (one,) = [e for e in found if e.name == operator]
+    return one
