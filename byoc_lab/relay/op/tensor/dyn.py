@@ -8,12 +8,12 @@ Source: src/relay/op/dyn of TVM 0.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, TypeInferenceError
+from byoc_lab.errors import BuildError, TypeInferenceError, enumerated
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, integer, integers
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
@@ -133,7 +133,7 @@ def _dynamic(
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
         **facts,
-        doc=f"`{name}` with {_enumeration(given)} given at run time.",
+        doc=f"`{name}` with {enumerated(given)} given at run time.",
     )
 
 
@@ -176,12 +176,6 @@ def static_form(call: Call) -> Call | None:
     attrs = _attributes(op.name, call.attrs, constants)
     span = call.span
     return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=span)
-
-
-def _enumeration(names: Iterable[str]) -> str:
-    """ "a, b and c"."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _is_static(ty: AnyValue) -> bool:
