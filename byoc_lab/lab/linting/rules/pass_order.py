@@ -1,5 +1,5 @@
-"""Lint rule BYL040 pass-order: a partitioning pass runs too late, and so less is offloaded, or in
-more regions."""
+"""Lint rule BYL040 pass-order: a partitioning pass is missing or runs too late, and so less is
+offloaded, or in more regions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from byoc_lab.errors import counted, enumerated
 from byoc_lab.lab.linting.ahead import run_ahead
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import printable
+from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -27,6 +28,11 @@ ORDER = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
 needs."""
 
 _TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  tanh(nn.relu(%x))\n}"
+_ANNOTATED = (
+    "def @main(%x: Tensor[(2, 3), float32]) {\n"
+    '  annotation.compiler_end(tanh(annotation.compiler_begin(%x, compiler="dnnl")), '
+    'compiler="dnnl")\n}'
+)
 
 
 def _matching() -> Pass:
@@ -49,8 +55,12 @@ def _too_late() -> Sequence[Pass]:
     return [PartitionGraph(), _matching(), AnnotateTarget("dnnl")]
 
 
+def _without_annotation() -> Sequence[Pass]:
+    return [_matching(), MergeCompilerRegions(), PartitionGraph()]
+
+
 class PassOrder(LintRule):
-    """A pass that partitions the module runs after a pass that needs its result.
+    """A pass that partitions the module is missing, or runs after a pass that needs its result.
 
     The linter runs the pipeline in both orders, with PartitionGraph at the end if it has none: it
     reports a pipeline only if the usual order offloads more operators or composites, or as many in
@@ -71,11 +81,15 @@ class PassOrder(LintRule):
 
     code, name = "BYL040", "pass-order"
     severity = Severity.WARNING
-    VALID = (Sample(_TEXT, pipeline=_right),)
-    INVALID = tuple(Sample(_TEXT, pipeline=p) for p in (_late, _too_late, _merged_first))
+    VALID = (Sample(_TEXT, pipeline=_right), Sample(_ANNOTATED, pipeline=_without_annotation))
+    INVALID = tuple(
+        Sample(_TEXT, pipeline=p) for p in (_late, _too_late, _merged_first, _without_annotation)
+    )
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         given = [p for p in context.running if isinstance(p, ORDER)]
+        if context.has(PartitionGraph) and not context.has(AnnotateTarget):
+            yield from self._not_annotated(mod, context)
         swapped = next(((a, b) for a, b in pairwise(given) if _rank(a) > _rank(b)), None)
         if swapped is None:
             return
@@ -92,6 +106,21 @@ class PassOrder(LintRule):
             f"the pipeline runs {first} before {second}, and{ends} offloads {here}; in the usual "
             f"order it offloads {there}",
             f"run {enumerated(p.info.name for p in usual)} in this order",
+            None,
+        )
+
+    def _not_annotated(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        here = _offloaded(mod, context.running)
+        given = any(is_annotation(n) for f in mod.functions.values() for n in post_order(f))
+        if given or here is None or here.regions:
+            return
+        names = [context.backend.name] if context.backend is not None else []
+        names += (p for name, *_ in context.table if (p := prefix_of(name)) is not None)
+        target = repr(names[0]) if names else "the name of the back end"
+        yield self.finding(
+            "the pipeline runs PartitionGraph without AnnotateTarget, and no other pass annotates "
+            "an operator for a back end: it offloads nothing",
+            f"run AnnotateTarget({target}) before PartitionGraph",
             None,
         )
 

@@ -9,7 +9,8 @@ import pytest
 from byoc_lab import backends, explain, lint, relay
 from byoc_lab.lab.linting.rules.pass_order import PassOrder
 from byoc_lab.passes import AnnotateTarget, MergeComposite, PartitionGraph
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.framework.decorators import module_pass
+from byoc_lab.passes.framework.passes import Pass, PassContext
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
 from tests.lab.explaining.pieces import NPU
@@ -32,6 +33,29 @@ class TestPassOrder(RuleChecks):
             "the pipeline runs MergeCompilerRegions before AnnotateTarget, and offloads 2 "
             "operators in 2 regions; in the usual order it offloads 2 operators in 1 region"
         )
+
+    def test_pipeline_that_partitions_without_annotating_offloads_nothing(self) -> None:
+        found = self.sample_finding(3)
+        assert found.message == (
+            "the pipeline runs PartitionGraph without AnnotateTarget, and no other pass annotates "
+            "an operator for a back end: it offloads nothing"
+        )
+        assert found.what_to_do == "run AnnotateTarget('dnnl') before PartitionGraph"
+        (found,) = lint(network(), [PartitionGraph()])
+        assert "run AnnotateTarget(the name of the back end) before" in found.what_to_do
+        (found,) = lint(network(), [PartitionGraph()], "dnnl")
+        assert found.what_to_do == "run AnnotateTarget('dnnl') before PartitionGraph"
+
+    def test_regions_from_another_source_need_no_annotate_target(self) -> None:
+        annotated = AnnotateTarget("dnnl")(network())
+        for mod in (annotated, PartitionGraph()(annotated)):
+            assert list(lint(mod, [PartitionGraph()])) == []
+
+        @module_pass(opt_level=0)
+        def annotating(mod: IRModule, context: PassContext) -> IRModule:
+            return annotated
+
+        assert list(lint(network(), [annotating, PartitionGraph()])) == []
 
     def test_pipeline_without_partitioning_is_judged_as_if_it_partitioned(self) -> None:
         (found,) = lint(network(), [AnnotateTarget("dnnl"), MergeComposite(TABLE)])
