@@ -1,6 +1,6 @@
 """Reasons why two correct machines may compute an element differently, in words for a report.
 
-SPECIAL_VALUES lists, by operator, the special values that machines compute differently;
+SPECIAL_VALUES lists, by kind of arithmetic, the special values that machines compute differently;
 `undecided.py` handles overflow and rounding steps. The faults of oneDNN 3.2 with nan, infinities
 and denormal numbers were measured at SSE41, AVX, AVX2 and AVX512_CORE, in the kernels listed in
 `functions.py`. Other oneDNN functions treat these numbers as IEEE 754 specifies.
@@ -54,7 +54,7 @@ _ROW = SpecialValue(
     f"{{op}} of a row with nan or inf gives finite numbers on DNNL, {FAULT}", np.isnan
 )
 _SELECTED = SpecialValue("{op} of nan and numbers may return a number", np.isnan)
-SPECIAL_VALUES: dict[Arithmetic | str, tuple[SpecialValue, ...]] = {
+SPECIAL_VALUES: dict[Arithmetic, tuple[SpecialValue, ...]] = {
     Arithmetic.RELU: (SpecialValue("{op}(nan) is 0 on DNNL and in code of LLVM", np.isnan),),
     Arithmetic.CLIP: (
         SpecialValue(
@@ -77,10 +77,11 @@ SPECIAL_VALUES: dict[Arithmetic | str, tuple[SpecialValue, ...]] = {
             _is_least,
         ),
     ),
-    # Functions, by operator name.
-    "exp": (SpecialValue(f"{{op}}(nan) is inf on DNNL, {FAULT}", np.isnan),),
-    "sigmoid": (SpecialValue(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", np.isnan),),
-    "erf": (
+    Arithmetic.EXP: (SpecialValue(f"{{op}}(nan) is inf on DNNL, {FAULT}", np.isnan),),
+    Arithmetic.SIGMOID: (
+        SpecialValue(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", np.isnan),
+    ),
+    Arithmetic.ERF: (
         SpecialValue(
             f"gelu(inf), which contains {{op}}, is nan on DNNL with AVX-512, {FAULT}",
             np.isinf,
@@ -90,10 +91,10 @@ SPECIAL_VALUES: dict[Arithmetic | str, tuple[SpecialValue, ...]] = {
 }
 
 
-def of_denormals(op: str) -> str:
-    if op == "log":
+def of_denormals(step: Step) -> str:
+    if step.arithmetic is Arithmetic.LOG:
         return "log of denormal numbers, which DNNL flushes: its log(1e-40) is -88.0"
-    return f"{op} of denormal numbers, which machines may flush to zero"
+    return f"{step.op.name} of denormal numbers, which machines may flush to zero"
 
 
 def inherited_causes(
@@ -118,7 +119,7 @@ def inherited_causes(
     if not np.any(free):
         return found
     if any(_nearly_denormal(a, free) for a in arguments):
-        return found | {of_denormals(step.op.name)}
+        return found | {of_denormals(step)}
     return found | {f"{step.op.name} of a number whose error reaches a pole or an overflow"}
 
 

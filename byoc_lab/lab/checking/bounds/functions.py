@@ -22,6 +22,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import REACH
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, hypot, rounding_deviation
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ class Measured:
 
 MARGIN = 1.5  # margin for untested mantissas and the code of other compilers
 MEASURED = {
-    "exp": Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
-    "sigmoid": Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
-    "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 has 9.1, AVX2 8.6
-    "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, if two terms cancel near 0; oneDNN: 1.2
-    "rsqrt": Measured(1.5, 0.6),  # the host
-    "sqrt": Measured(1.0, 0.43),  # one rounding, on all instruction sets and on the host
+    Arithmetic.EXP: Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
+    Arithmetic.SIGMOID: Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
+    Arithmetic.ERF: Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 has 9.1, AVX2 8.6
+    Arithmetic.TANH: Measured(2.25, 0.7, 0.5, 0.2),  # the host, if terms cancel; oneDNN: 1.2
+    Arithmetic.RSQRT: Measured(1.5, 0.6),  # the host
+    Arithmetic.SQRT: Measured(1.0, 0.43),  # one rounding, on all instruction sets and on the host
 }
 # The absolute error of log. oneDNN looks up the logarithm of a part of the mantissa in a table; the
 # error is largest just after a table step. Neighbours have the same error.
@@ -90,8 +91,8 @@ def log_error(x: Array) -> Array:
 
 def function_rounding(step: Step) -> Any:
     """The standard deviation of the error of a function of MEASURED, in units of u / sqrt(3)."""
-    deviation = MEASURED[step.op.name].deviation(step.value)
-    if step.op.name == "tanh":  # the host computes tanh of 16-bit floats in 16 bits
+    deviation = MEASURED[step.arithmetic].deviation(step.value)
+    if step.arithmetic is Arithmetic.TANH:  # the host computes tanh of 16-bit floats in 16 bits
         return sqrt(3) * deviation
     return in_units(step, deviation)
 
@@ -118,7 +119,7 @@ def softmax_rounding(step: Step) -> Array:
     (x,) = step.args
     axis = step.attrs.axis
     depth = x.max(axis=axis, keepdims=True) - x
-    own = sqrt(3) * MEASURED["exp"].relative_rms + sqrt(x.shape[axis])
+    own = sqrt(3) * MEASURED[Arithmetic.EXP].relative_rms + sqrt(x.shape[axis])
     rounded = np.where(depth < EXACT_MULTIPLES, depth, 0.0)  # larger sizes: see `_softmax`
     return np.where(step.value == 0, 0.0, np.abs(step.value) * (rounded + own))
 
@@ -129,14 +130,14 @@ def log_softmax_rounding(step: Step) -> Array:
     (x,) = step.args
     axis = step.attrs.axis
     total = np.abs(step.value) + np.abs(x - x.max(axis=axis, keepdims=True))
-    found = total + sqrt(3) * MEASURED["exp"].relative_rms + sqrt(x.shape[axis])
+    found = total + sqrt(3) * MEASURED[Arithmetic.EXP].relative_rms + sqrt(x.shape[axis])
     return np.where(np.isfinite(step.value), found, 0.0)
 
 
 def common_error(step: Step) -> Any:
     """The error with one common cause in many elements, which does not average out: a jump (see
     `propagation.py`)."""
-    rule = COMMON.get(step.op.name)
+    rule = COMMON.get(step.arithmetic)
     if rule is None or step.dtype not in UNIT_ROUNDOFF:
         return 0.0
     unit = min(UNIT_ROUNDOFF[step.dtype], UNIT_ROUNDOFF["float32"])
@@ -169,16 +170,16 @@ def _log_softmax(step: Step) -> Array:
     return log_error(total)
 
 
-ROUNDING: dict[str, Callable[[Step], Any]] = {
+ROUNDING: dict[Arithmetic, Callable[[Step], Any]] = {
     **dict.fromkeys(MEASURED, function_rounding),
-    "log": log_rounding,
-    "nn.softmax": softmax_rounding,
-    "nn.log_softmax": log_softmax_rounding,
+    Arithmetic.LOG: log_rounding,
+    Arithmetic.SOFTMAX: softmax_rounding,
+    Arithmetic.LOG_SOFTMAX: log_softmax_rounding,
 }
 COMMON = {
-    "exp": _exp,
-    "sigmoid": _sigmoid,
-    "log": _log,
-    "nn.softmax": _softmax,
-    "nn.log_softmax": _log_softmax,
+    Arithmetic.EXP: _exp,
+    Arithmetic.SIGMOID: _sigmoid,
+    Arithmetic.LOG: _log,
+    Arithmetic.SOFTMAX: _softmax,
+    Arithmetic.LOG_SOFTMAX: _log_softmax,
 }

@@ -41,7 +41,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 from byoc_lab.relay.op.tensor.reduce import reduced_axes
 
 # Roundings of a function without a rule, in units of u / sqrt(3).
-FUNCTION_ROUNDINGS = sqrt(3) * MEASURED["exp"].relative_rms
+FUNCTION_ROUNDINGS = sqrt(3) * MEASURED[Arithmetic.EXP].relative_rms
 
 
 # A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
@@ -173,6 +173,7 @@ def _scaling(step: Step) -> Array:
 
 
 RULES: dict[Arithmetic, RoundingRule] = {
+    **ROUNDING,
     Arithmetic.CLIP: _clip,
     Arithmetic.CAST: _cast,
     Arithmetic.LEAKY_RELU: _leaky_relu,
@@ -199,7 +200,6 @@ def rounding(step: Step) -> tuple[Any, Sum | None]:
         assert known is not None
         found: Any = known.deviation
     else:
-        rule = ROUNDING.get(step.op.name) or RULES.get(step.arithmetic, _without_rule)
-        found = rule(step)
+        found = RULES.get(step.arithmetic, _without_rule)(step)
     unit = rounding_deviation(step.dtype)
     return mapped(lambda part: unit * part, found), known

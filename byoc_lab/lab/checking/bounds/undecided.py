@@ -64,7 +64,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             free |= ~(step.of(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if free.any() else set()
-    for fact in (*SPECIAL_VALUES.get(step.arithmetic, ()), *SPECIAL_VALUES.get(step.op.name, ())):
+    for fact in SPECIAL_VALUES.get(step.arithmetic, ()):
         changed = fact.elements(step, value)
         if changed.any():
             free |= changed

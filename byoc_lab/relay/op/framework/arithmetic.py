@@ -38,8 +38,14 @@ class Arithmetic(Enum):
     ROUND = "elements rounded to the nearest integers", True
     STEPS = "functions of quotients that are rounded to integers"
     CAST = "elements in another dtype"
-    FUNCTION = "a function of each element"
+    EXP = "exponentials"
+    LOG = "natural logarithms"
+    TANH = "hyperbolic tangents", False, branches.by_flatness
+    SIGMOID = "1 / (1 + exp(-x))", False, branches.by_flatness
+    ERF = "the error function"
     SQRT = "square roots"
+    RSQRT = "1 / square roots"
+    FUNCTION = "another function of each element"
     ADDITION = "sums of two elements, or their differences"
     PRODUCT = "products of two elements"
     QUOTIENT = "quotients of two elements"

@@ -12,7 +12,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
+from byoc_lab.relay.op.framework import layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
@@ -79,11 +79,16 @@ define_unary(
     "exp",
     np.exp,
     "out = e to the power of data.",
+    arithmetic=Arithmetic.EXP,
     mixed_precision=NEVER,
     fake_quantized=FakeQuantized.FUNCTION,
 )
 define_unary(
-    "log", np.log, "out = natural logarithm of data.", fake_quantized=FakeQuantized.FUNCTION
+    "log",
+    np.log,
+    "out = natural logarithm of data.",
+    arithmetic=Arithmetic.LOG,
+    fake_quantized=FakeQuantized.FUNCTION,
 )
 define_unary(
     "sqrt",
@@ -97,6 +102,7 @@ define_unary(
     "rsqrt",
     lambda x: 1 / np.sqrt(x),
     "out = 1 / square root of data.",
+    arithmetic=Arithmetic.RSQRT,
     fake_quantized=FakeQuantized.FUNCTION,
 )
 define_unary("negative", np.negative, "out = -data.", arithmetic=Arithmetic.EXACT)
@@ -104,22 +110,23 @@ define_unary(
     "tanh",
     np.tanh,
     "out = hyperbolic tangent of data.",
+    arithmetic=Arithmetic.TANH,
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.FUNCTION,
-    branches=branches.by_flatness,
 )
 define_unary(
     "sigmoid",
     sigmoid,
     "out = 1 / (1 + exp(-data)).",
+    arithmetic=Arithmetic.SIGMOID,
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.FUNCTION,
-    branches=branches.by_flatness,
 )
 define_unary(
     "erf",
     error_function,
     "out = error function of data.",
+    arithmetic=Arithmetic.ERF,
     mixed_precision=NEVER,
     fake_quantized=FakeQuantized.FUNCTION,
 )

@@ -25,6 +25,7 @@ from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import Function, nn
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.typing.infer import infer_expr
 
 U = UNIT_ROUNDOFF["float32"]
@@ -113,7 +114,7 @@ def share_of_table(name: str, x: np.ndarray, got: np.ndarray) -> float:
         if name == "log":
             said = log_error(x) / MARGIN + 3 * np.abs(wanted)
         else:
-            said = MEASURED[name].largest(wanted)
+            said = MEASURED[Arithmetic[name.upper()]].largest(wanted)
         if name in ("exp", "sigmoid"):
             said = said + np.abs(wanted) * exponent_error(x)
         size = np.abs(wanted)
