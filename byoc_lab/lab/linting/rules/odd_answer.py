@@ -38,9 +38,9 @@ class OddAnswer(LintRule):
     """The check of a pattern, or the predicate of an operator, returns neither a bool nor a
     `Refused`, returns a different result on a second call, or raises an exception.
 
-    It is reported if the pipeline is known: `lint(mod, pipeline=...)`. The passes up to
-    AnnotateTarget run on the module, and so call the checks and predicates; then each call is
-    repeated once.
+    It is reported if the pipeline is known: `lint(mod, pipeline=...)`, or `lint(mod, backend=...)`
+    for the pipeline of the back end. The passes up to AnnotateTarget run on the module, and so call
+    the checks and predicates; then each call is repeated once.
 
     ## Why is this bad?
     TVM tests the truth value of the result, and nearly every Python object is true:
@@ -70,17 +70,19 @@ class OddAnswer(LintRule):
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         kinds = (MergeComposite, AnnotateTarget)
-        asking = [n for n, p in enumerate(context.running) if isinstance(p, kinds)]
+        passes = context.to_come.running
+        asking = [n for n, p in enumerate(passes) if isinstance(p, kinds)]
         nodes = (n for f in mod.functions.values() for n in post_order(f))
         if not asking or any(map(is_annotation, nodes)):
             return
-        *before, last = context.running[: asking[-1] + 1]
+        raised = None
         with collected_answers() as answers, PassContext(opt_level=3):
             try:
-                merged = Sequential(before)(infer_module(mod))
+                Sequential(passes[: asking[-1] + 1])(infer_module(mod))
+            except PredicateError as error:
+                raised = error
             except ByocLabError:
-                return  # blocked-match reports it
-            raised = _raised_by(last, merged)
+                pass  # blocked-match, or a rule about annotations, reports it
         if raised is not None:
             todo = "return False, or Refused('why'), for what it does not know"
             yield self.finding(str(raised), todo, None, severity=Severity.ERROR)
@@ -88,14 +90,3 @@ class OddAnswer(LintRule):
             yield self.finding(text, "return True, False, or Refused('why')", None)
         for text in answers.changes:
             yield self.finding(text, "let the result depend only on the match or call", None)
-
-
-def _raised_by(asking: Pass, mod: IRModule) -> PredicateError | None:
-    """The exception that a check or predicate raises for a module, if any."""
-    try:
-        asking(mod)
-    except PredicateError as error:
-        return error
-    except ByocLabError:
-        return None  # exceptions about annotations, which other rules report
-    return None

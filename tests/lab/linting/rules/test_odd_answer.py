@@ -13,6 +13,7 @@ from byoc_lab.errors import PredicateError
 from byoc_lab.lab.explaining import explain, explain_patterns
 from byoc_lab.lab.linting import Severity
 from byoc_lab.lab.linting.rules.odd_answer import OddAnswer
+from byoc_lab.passes import AnnotateTarget, MergeComposite
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
 from tests.lab.explaining.pieces import NPU, entry, x
@@ -78,6 +79,18 @@ def test_predicate_that_raises_is_an_error_finding() -> None:
     (found,) = lint(NET, NPU)
     assert (found.code, found.severity) == ("BYL036", Severity.ERROR)
     assert "the predicate of nn.relu raised AttributeError" in found.message
+
+
+@pytest.mark.parametrize("by_backend", [False, True])
+def test_check_that_raises_is_one_finding_in_every_pipeline(by_backend: bool) -> None:
+    table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: root.attrs.kernel)]
+    backends.register(NPU, patterns=table)
+    merge, annotate = MergeComposite(table), AnnotateTarget(NPU)
+    pipelines: list[Any] = [NPU, [merge], [merge, annotate], [merge, "InferType", merge, annotate]]
+    for pipeline in [None] if by_backend else pipelines:
+        (found,) = lint(NET, pipeline, NPU if by_backend else None)
+        assert (found.code, found.severity) == ("BYL036", Severity.ERROR)
+        assert f"the check of the pattern '{NPU}.relu' raised AttributeError" in found.message
 
 
 def test_unusual_return_value_is_reported_once() -> None:
