@@ -13,7 +13,6 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, nested_integers, number
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import dim, fail
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
@@ -93,7 +92,6 @@ define_op(
         ),
     ),
     defaults={"block_shape": REQUIRED, "pad_value": 0},
-    flops=no_flops,
     relax=_to_batch_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Blocks of the padded spatial axes moved into the batch axis.",
@@ -158,7 +156,6 @@ define_op(
         ),
     ),
     defaults={"block_shape": REQUIRED},
-    flops=no_flops,
     relax=_to_space_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Parts of the batch axis moved into blocks of the spatial axes, which are then cropped.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, define_op, identity
 
 define_op(
@@ -10,7 +9,6 @@ define_op(
     "data",
     identity,
     reference=lambda attrs, x: x,
-    flops=no_flops,
     relax=lambda R, attrs, x: x,
     doc="out = data, which training recomputes instead of storing.",
     arithmetic=Arithmetic.COPY,

@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, boolean
 from byoc_lab.relay.op.annotation.device import virtual_device
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 
 
@@ -35,7 +34,6 @@ def _identity(op: str, python_name: str, attrs: AttrsType, parameters: str, doc:
         identity,
         reference=lambda attrs, x: x,
         attrs=attrs,
-        flops=no_flops,
         relax=lambda R, attrs, x: x,
         pattern=OpPattern.OPAQUE,
         non_computational=op == "on_device",

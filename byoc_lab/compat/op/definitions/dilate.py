@@ -11,7 +11,6 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, number
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import dim, need_length, need_positive
 from byoc_lab.relay.op.framework.relax_types import by_topi
@@ -49,7 +48,6 @@ define_op(
     ),
     attrs_key="",
     defaults={"strides": REQUIRED},
-    flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
     pattern=OpPattern.INJECTIVE,
     doc="Data with dilation_value inserted between its elements.",

@@ -11,7 +11,6 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer
 from byoc_lab.relay.ir.types import Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, dim, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
@@ -54,7 +53,6 @@ define_op(
         (Attr("axis", integer, 0, "axis along which data is appended"),),
     ),
     defaults={"axis": REQUIRED},
-    flops=no_flops,
     relax=_fifo_relax,
     pattern=OpPattern.OPAQUE,
     doc="buffer with data appended and as many of its oldest elements dropped.",

@@ -12,7 +12,6 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, differ, dim, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi
@@ -95,7 +94,6 @@ define_op(
             ),
         ),
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x, d: by_topi(
         "matrix_set_diag",
         x,

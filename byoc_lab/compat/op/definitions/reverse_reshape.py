@@ -11,7 +11,6 @@ from typing import Any as AnyValue
 from byoc_lab.relay.ir.attrs import attrs_type
 from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import fail
@@ -39,7 +38,6 @@ define_op(
     reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
     attrs=attrs_type("relay.attrs.ReshapeAttrs"),
     normalize=numbers_to_lists("newshape"),
-    flops=no_flops,
     in_relax=("reshape",),
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,

@@ -66,7 +66,6 @@ define_op(
         ),
     ),
     defaults={"mask_value": 0},
-    flops=no_flops,
     relax=lambda R, attrs, x, n: by_topi("sequence_mask", x, n, attrs.mask_value, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="data with all elements after the end of each sequence replaced by mask_value.",
@@ -114,7 +113,6 @@ define_op(
             Attr("strides", integers, doc="step of the window"),
         ),
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x: by_topi(
         "sliding_window", x, attrs.axis % rank_of(x), list(attrs.window_shape), list(attrs.strides)
     ),

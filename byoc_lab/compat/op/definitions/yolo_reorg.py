@@ -12,7 +12,6 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -80,7 +79,6 @@ define_op(
         (Attr("stride", integer, 1, "factor by which height and width shrink"),),
     ),
     defaults={"stride": REQUIRED},
-    flops=no_flops,
     relax=_reorg_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Pixels moved into channels, as in the reorg layer of Darknet.",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import Arithmetic, builder, define_op, identity
 
 COMPILER_ATTRS = AttrsType(
@@ -27,7 +26,6 @@ for _name, _doc in (
         reference=lambda attrs, x: x,
         attrs=COMPILER_ATTRS,
         attrs_key="",
-        flops=no_flops,
         relax=lambda R, attrs, x: x,
         layout=layout_rules.elementwise,
         doc=_doc,
@@ -38,7 +36,6 @@ define_op(
     "data",
     identity,
     reference=lambda attrs, x: x,
-    flops=no_flops,
     relax=lambda R, attrs, x: x,
     layout=layout_rules.elementwise,
     doc="out = data; operators are not fused across it.",

@@ -19,6 +19,11 @@ class Arithmetic(Enum):
     def __init__(self, doc: str, exact: bool = False, branches: Branches | None = None) -> None:
         self.doc, self.exact, self.branches = doc, exact, branches
 
+    @property
+    def moves(self) -> bool:
+        """Whether the result has elements of the arguments, and nothing is computed."""
+        return self in (Arithmetic.COPY, Arithmetic.INDEXED)
+
     COPY = "the elements of the arguments, in other places", True
     INDEXED = "the elements of the first argument; the others are positions or sizes", True
     RESAMPLED = "weighted means of near elements of the first argument"

@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.branches import Branches
+from byoc_lab.relay.op.framework.costs import Flops, no_flops, per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
 from byoc_lab.relay.op.framework.precision import Conversion, MixedPrecision
@@ -39,6 +40,7 @@ class OpPattern(IntEnum):
     OPAQUE = 8
 
 
+ELEMENT_BY_ELEMENT = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 BY_PATTERN = {
     OpPattern.ELEMWISE: Arithmetic.FUNCTION,
     OpPattern.BROADCAST: Arithmetic.FUNCTION,
@@ -56,7 +58,9 @@ class OpDef:
         TypeInferenceError for types that the operator does not support.
     reference(attrs, *arrays) -> array, or a tuple of arrays for several results. NumPy; computes
         in the dtype of its inputs, so float64 inputs give the float64 result.
-    flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
+    flops(attrs, arg_types, result type) -> floating point operations of one evaluation. Default: 0
+        for an arithmetic that moves elements, else 1 per element of the result for the patterns
+        ELEMWISE and BROADCAST.
     relax(R, attrs, *relax_exprs) -> Relax expression; R is the module `tvm.relax.op`. built_relax:
     the translation that `build` uses instead, if Relax lowers its own operator less exactly.
     from_relax: name of a Relax operator -> function (op, RelaxCall, *operands in Relay) that
@@ -114,7 +118,7 @@ class OpDef:
     reference: Callable[..., Any] | None
     attrs: AttrsType | None = None
     attrs_key: str | None = None
-    flops: Callable[..., int] | None = None
+    flops: Flops | None = None
     relax: Callable[..., Any] | None = None
     built_relax: Callable[..., Any] | None = None
     from_relax: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -146,8 +150,15 @@ class OpDef:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "python_name", self.python_name or self.name)
+        if self.flops is None:
+            object.__setattr__(self, "flops", self._usual_flops())
         if self.branches is None and isinstance(self.arithmetic, Arithmetic):
             object.__setattr__(self, "branches", self.arithmetic.branches)
+
+    def _usual_flops(self) -> Flops | None:
+        if not callable(self.arithmetic) and self.arithmetic_of(None).moves:
+            return no_flops
+        return per_element(1) if self.pattern in ELEMENT_BY_ELEMENT else None
 
     def arithmetic_of(self, attrs: Any) -> Arithmetic:
         """The kind of arithmetic of a call with these attributes."""

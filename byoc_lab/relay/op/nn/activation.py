@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, reads, relay_call, same
 from byoc_lab.relay.op.framework.namespace import builds
@@ -141,7 +141,6 @@ DROPOUT = define_op(
             ),
         ),
     ),
-    flops=no_flops,
     relax=_dropout_relax,
     results=2,
     stateful=True,

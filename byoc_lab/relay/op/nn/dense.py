@@ -16,7 +16,6 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
-from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, plain, relay_call
 from byoc_lab.relay.op.framework.namespace import builds
@@ -316,7 +315,6 @@ define_op(
         "relay.attrs.BiasAddAttrs",
         (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
     ),
-    flops=per_element(1),
     in_relax=("add",),
     relax=lambda R, attrs, x, b: R.add(
         x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))

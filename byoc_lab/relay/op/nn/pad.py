@@ -16,7 +16,6 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
@@ -133,7 +132,6 @@ define_op(
             Attr("pad_mode", string, "constant", "constant, edge or reflect"),
         ),
     ),
-    flops=no_flops,
     relax=_pad_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.pad,
@@ -183,7 +181,6 @@ define_op(
             Attr("pad_width", nested_integers, doc="(before, after) for each axis"),
         ),
     ),
-    flops=no_flops,
     relax=_mirror_pad_relax,
     pattern=OpPattern.INJECTIVE,
     parameters="data pad_width mode",

@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, integers
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
@@ -42,7 +42,6 @@ define_op(
     result_type=reinterpret_type,
     reference=reinterpret_reference,
     attrs=CAST_ATTRS,
-    flops=no_flops,
     relax=lambda R, attrs, x: by_topi("reinterpret", x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,

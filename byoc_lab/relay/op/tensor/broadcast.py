@@ -16,7 +16,6 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import broadcast_layouts
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import relay_call, same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
@@ -64,9 +63,8 @@ def _binary(
         "lhs rhs",
         result_type=partial(_broadcast_type, name, dtype),
         reference=reference if dtype else same_result(function),
-        flops=per_element(1),
         relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax or name)(lhs, rhs)),
-        from_relax={name: same} if relax in ("", name) else {},
+        from_relax=facts.pop("from_relax", {name: same} if relax in ("", name) else {}),
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
         arithmetic=arithmetic,
@@ -232,19 +230,15 @@ def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     return np.trunc(divide(lhs, rhs))
 
 
-define_op(
+_binary(
     "trunc_divide",
-    "lhs rhs",
-    result_type=partial(_broadcast_type, "trunc_divide", None),
-    reference=same_result(trunc_divide),
-    flops=per_element(1),
-    relax=lambda R, attrs, lhs, rhs: (
+    trunc_divide,
+    Arithmetic.STEPS,
+    "out = lhs / rhs, rounded towards zero.",
+    lower=lambda R, attrs, lhs, rhs: (
         R.trunc(R.divide(lhs, rhs)) if "float" in dtype_of(lhs) else R.divide(lhs, rhs)
     ),
-    pattern=OpPattern.BROADCAST,
-    layout=broadcast_layouts.broadcast,
-    doc="out = lhs / rhs, rounded towards zero.",
-    arithmetic=Arithmetic.STEPS,
+    from_relax={},
 )
 
 
@@ -273,7 +267,6 @@ define_op(
     "condition x y",
     result_type=where_type,
     reference=_where,
-    flops=per_element(1),
     relax=_where_relax,
     pattern=OpPattern.BROADCAST,
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
@@ -301,7 +294,6 @@ define_op(
     },
     reference=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
     attrs=INIT_ATTRS,
-    flops=no_flops,
     relax=lambda R, attrs, x: R.broadcast_to(x, attrs.shape),
     pattern=OpPattern.BROADCAST,
     shape_from=(),
@@ -326,7 +318,6 @@ define_op(
     "data broadcast_type",
     result_type=broadcast_to_like_type,
     reference=lambda attrs, x, like: np.broadcast_to(x, like.shape).copy(),
-    flops=no_flops,
     in_relax=("broadcast_to",),
     relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
     pattern=OpPattern.BROADCAST,

@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.from_relax import relay_call, same
@@ -47,7 +47,6 @@ def define_unary(
         "data",
         identity,
         reference=same_result(function),
-        flops=per_element(1),
         relax=translated,
         from_relax=facts.pop("from_relax", {} if relax else {name: same}),
         pattern=OpPattern.ELEMWISE,
@@ -191,7 +190,6 @@ def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
         "data",
         result_type=result_type,
         reference=lambda attrs, x: function(x),
-        flops=per_element(1),
         relax=lambda R, attrs, x: getattr(R, name)(x),
         from_relax={name: same},
         pattern=OpPattern.ELEMWISE,
@@ -220,7 +218,6 @@ define_op(
     arithmetic=Arithmetic.CAST,
     attrs=CAST_ATTRS,
     reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
-    flops=per_element(1),
     relax=lambda R, attrs, x: R.astype(x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -313,7 +310,6 @@ define_op(
     "data",
     identity,
     reference=lambda attrs, x: x,
-    flops=no_flops,
     relax=lambda R, attrs, x: x,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -334,7 +330,6 @@ define_op(
     result_type=cast_like_type,
     arithmetic=Arithmetic.CAST,
     reference=lambda attrs, x, like: x.astype(like.dtype),
-    flops=per_element(1),
     in_relax=("cast",),
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),
     pattern=OpPattern.ELEMWISE,

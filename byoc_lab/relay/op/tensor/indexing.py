@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype, integer, s
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call, renamed
 from byoc_lab.relay.op.framework.precision import FOLLOW
@@ -113,7 +113,6 @@ define_op(
             Attr("mode", string, "clip", "indices out of range: clip, wrap, or fast (undefined)"),
         ),
     ),
-    flops=no_flops,
     relax=_take_relax,
     pattern=OpPattern.INJECTIVE,
     parameters="data indices axis batch_dims mode",
@@ -146,7 +145,6 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis to select along"),)
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     parameters="data axis indices",
@@ -208,7 +206,6 @@ define_op(
             Attr("index_rank", integer, None, "length of the first axis of indices, if unknown"),
         ),
     ),
-    flops=no_flops,
     relax=_gather_nd_relax,
     pattern=OpPattern.INJECTIVE,
     doc="The elements, or slices, of data at the positions on the first axis of indices.",

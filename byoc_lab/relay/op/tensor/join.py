@@ -22,7 +22,6 @@ from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import (
     RelaxCall,
@@ -118,7 +117,6 @@ define_op(
         "relay.attrs.ConcatenateAttrs", (Attr("axis", integer, 0, "axis to join along"),)
     ),
     defaults={"axis": REQUIRED},
-    flops=no_flops,
     relax=_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.concatenate,
@@ -211,7 +209,6 @@ define_op(
             Attr("axis", integer, 0, "axis to split"),
         ),
     ),
-    flops=no_flops,
     relax=_split_relax,
     pattern=OpPattern.INJECTIVE,
     results=lambda call: _parts(call.attrs.indices_or_sections),
@@ -256,7 +253,6 @@ define_op(
         ),
     ),
     defaults={"axis": REQUIRED},
-    flops=no_flops,
     relax=lambda R, attrs, x: R.repeat(x, attrs.repeats, attrs.axis),
     pattern=OpPattern.BROADCAST,
     doc="data with each element repeated along one axis.",
@@ -294,7 +290,6 @@ define_op(
         "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "position of the new axis"),)
     ),
     defaults={"axis": REQUIRED},
-    flops=no_flops,
     relax=_stack_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Tensors of one type joined along a new axis.",
@@ -329,7 +324,6 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.TileAttrs", (Attr("reps", integers, doc="number of copies, per axis"),)
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x: R.tile(x, list(attrs.reps)),
     pattern=OpPattern.BROADCAST,
     doc="data repeated as a whole along each axis.",
@@ -345,7 +339,6 @@ define_op(
     result_type=partial(type_along_axis, "reverse"),
     reference=lambda attrs, x: np.flip(x, attrs.axis).copy(),
     attrs=AttrsType("relay.attrs.ReverseAttrs", (Attr("axis", integer, doc="axis to reverse"),)),
-    flops=no_flops,
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="data in reverse order along one axis.",

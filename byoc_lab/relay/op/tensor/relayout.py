@@ -17,7 +17,6 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.layout import Axis, Layout
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW
@@ -181,7 +180,6 @@ define_op(
             Attr("dst_layout", string, doc="layout of the result"),
         ),
     ),
-    flops=no_flops,
     relax=_layout_transform_relax,
     pattern=OpPattern.INJECTIVE,
     doc="data in another layout; 16c are blocks of 16 channels, the last one padded with zeros.",
@@ -251,7 +249,6 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue], **facts: AnyValue) 
         attrs=SUBPIXEL_ATTRS,
         defaults={"block_size": REQUIRED},
         fixed=fixed,
-        flops=no_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
         **facts,

@@ -310,7 +310,6 @@ define_op(
         (Attr("upper", boolean, True, "True: the upper triangle; False: the lower one"),),
     ),
     attrs_key="",
-    flops=no_flops,
     relax=_trilu_relax,
     pattern=OpPattern.ELEMWISE,
     constants={"k": "int32"},

@@ -13,7 +13,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -83,7 +83,6 @@ define_op(
             Attr("batch_axis", integer, 0, "batch axis, with one length per element"),
         ),
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x, n: by_topi(
         "reverse_sequence", x, n, attrs.seq_axis, attrs.batch_axis
     ),
@@ -132,7 +131,6 @@ define_op(
         "relay.attrs.MeshgridAttrs",
         (Attr("indexing", string, "ij", "order of the first two axes: ij (as given) or xy"),),
     ),
-    flops=no_flops,
     relax=lambda R, attrs, data: by_topi("meshgrid", list(data), attrs.indexing),
     pattern=OpPattern.INJECTIVE,
     results=_meshgrid_results,
@@ -210,7 +208,6 @@ define_op(
     adv_index_relation,
     arithmetic=Arithmetic.INDEXED,
     reference=lambda attrs, inputs: inputs[0][tuple(i.astype(np.int64) for i in inputs[1:])],
-    flops=no_flops,
     relax=lambda R, attrs, inputs: by_topi("adv_index", inputs[0], list(inputs)[1:]),
     pattern=OpPattern.INJECTIVE,
     doc="data[i, j, ...] for inputs (data, i, j, ...), as in NumPy.",

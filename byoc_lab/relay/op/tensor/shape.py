@@ -16,7 +16,6 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call, same
 from byoc_lab.relay.op.framework.namespace import function
@@ -75,7 +74,6 @@ define_op(
             Attr("num_newaxis", integer, 1, "number of new axes"),
         ),
     ),
-    flops=no_flops,
     relax=_expand_dims_relax,
     pattern=OpPattern.BROADCAST,
     doc="data with new axes of length 1.",
@@ -110,7 +108,6 @@ define_op(
         (Attr("axis", integers, None, "axes to drop; None: all of length 1"),),
     ),
     normalize=numbers_to_lists("axis"),
-    flops=no_flops,
     relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.squeeze,
@@ -228,7 +225,6 @@ define_op(
         ),
     ),
     normalize=numbers_to_lists("newshape"),
-    flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reshaped(shape_of(x), attrs.newshape, attrs.allowzero)),
     pattern=OpPattern.INJECTIVE,
     doc="The same elements in another shape. In newshape 0 copies a dimension, -1 is inferred, -2 "
@@ -265,7 +261,6 @@ define_op(
     "data",
     result_type=batch_flatten_type,
     reference=lambda attrs, x: x.reshape(x.shape[0], int(np.prod(x.shape[1:]))),
-    flops=no_flops,
     in_relax=("reshape",),
     relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], prod(shape_of(x)[1:]))),
     pattern=OpPattern.INJECTIVE,
@@ -294,7 +289,6 @@ define_op(
         "relay.attrs.TransposeAttrs",
         (Attr("axes", integers, REQUIRED, "order of the axes; None: reversed", may_be_none=True),),
     ),
-    flops=no_flops,
     relax=lambda R, attrs, x: R.permute_dims(x, list(attrs.axes) if attrs.axes else None),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.transpose,
@@ -348,7 +342,6 @@ define_op(
             Attr("rhs_end", integer, None, "end of these axes; None: all later ones"),
         ),
     ),
-    flops=no_flops,
     in_relax=("reshape",),
     relax=lambda R, attrs, x, like: R.reshape(x, reshaped_like(attrs, shape_of(x), shape_of(like))),
     pattern=OpPattern.INJECTIVE,

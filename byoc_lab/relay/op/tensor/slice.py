@@ -14,7 +14,6 @@ from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
@@ -156,7 +155,6 @@ define_op(
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),
     ),
-    flops=no_flops,
     relax=_slice_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.strided_slice,
@@ -209,7 +207,6 @@ define_op(
         (Attr("axes", integers, (), "axes that are cut; None or empty: all", may_be_none=True),),
     ),
     defaults={"axes": None},
-    flops=no_flops,
     in_relax=("strided_slice",),
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
