@@ -174,8 +174,8 @@ def read_module(name: str, options: argparse.Namespace, known: bool = False) -> 
 
 def _unknown_lengths(guess: Guess) -> UnknownLengthsError:
     return UnknownLengthsError(
-        f"the inputs {', '.join(guess.shape):.200} have unknown lengths, so that none can be made: "
-        f"give inputs, or their shapes by --shape, such as {guess.told}",
+        f"the inputs {', '.join(guess.shape):.200} have unknown dimension sizes, so no values can "
+        f"be generated: give inputs, or their shapes by --shape, such as {guess.told}",
         guess.shape,
         guess.freeze,
     )

@@ -42,8 +42,8 @@ def check_shapes(shape: Any) -> None:
     )
     if not good:
         raise ArgumentError(
-            "shape must be a dict from names of inputs to tuples of lengths, or from names of "
-            f"unknown lengths to ints, found {shape!r:.200}"
+            "shape must be a dict from names of inputs to tuples of sizes, or from names of "
+            f"unknown sizes to ints, found {shape!r:.200}"
         )
 
 

@@ -49,9 +49,8 @@ class DynamicExecutable(Executable):
     def _last(self) -> Executable:
         if not self._made:
             raise BuildError(
-                "inputs have unknown lengths, so that nothing is compiled before the first run; "
-                "call run with inputs first, or give the lengths by --shape or the importer's "
-                "shape="
+                "inputs have unknown dimension sizes, so nothing is compiled before the first run; "
+                "call run with inputs first, or give the sizes by --shape or the importer's shape="
             )
         return next(reversed(self._made.values()))
 

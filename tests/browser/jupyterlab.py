@@ -151,7 +151,7 @@ class JupyterLab:
         page.evaluate(_READY, path)
 
     def run_all(self, page: Any) -> None:
-        """Runs every cell; raises AssertionError with the traceback of the first that failed."""
+        """Runs every cell; raises AssertionError with the traceback of the first failed cell."""
         page.evaluate(_RUN_ALL)
         for cell in page.evaluate(_CELLS):
             for output in cell.get("outputs", ()):

@@ -50,7 +50,7 @@ def test_stored_copy_is_hidden_while_the_widget_is_live(
     add(page, copy)
     add(page, copy.replace('data-of="one"', 'data-of="another"'))
     shown = [element.is_visible() for element in page.locator(".byl-saved").all()]
-    assert shown == [False, True], "what another widget left stays"
+    assert shown == [False, True], "the stored copy of another widget stays visible"
     page.evaluate("() => window.cleanup()")
     page.locator('.byl-saved[data-of="one"]').wait_for(state="visible")
 

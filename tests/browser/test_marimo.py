@@ -54,7 +54,7 @@ def steps(page: Any) -> None:
     page.locator('.byl[data-theme="light"]').first.wait_for()
     root.locator(".byl-next").click()
     page.locator('.byl[data-index="1"]').wait_for()
-    assert page.locator(".byl-saved:visible").count() == 0, "the copy of a widget that lives"
+    assert page.locator(".byl-saved:visible").count() == 0, "the stored copy of a live widget"
 
 
 def address_in(log: Path, server: subprocess.Popen[bytes]) -> str:

@@ -159,4 +159,6 @@ def test_folded_constant_shows_its_origins(new_page: NewPage, mobilenet_state: A
     root.get_by_role("tab", name="Text").click()
     root.locator('code[data-side="a"] .byl-t-op', has_text="multiply").first.click()
     root.get_by_role("tab", name="Node").click()
-    assert root.locator(".byl-computed").text_content() == said, "its user says it too"
+    assert root.locator(".byl-computed").text_content() == said, (
+        "the user of the constant shows the same origin"
+    )

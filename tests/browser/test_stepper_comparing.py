@@ -99,7 +99,9 @@ def test_any_two_stages_can_be_compared(new_page: NewPage, mobilenet_state: Any)
     root.locator(".byl-compare").select_option("0")
     root.focus()
     root.press("ArrowLeft")
-    assert root.locator(".byl-compare").input_value() == "", "another stage, its own input"
+    assert root.locator(".byl-compare").input_value() == "", (
+        "a newly shown stage is compared with its own input"
+    )
 
 
 def test_history_of_a_node_links_to_its_stages(new_page: NewPage, mobilenet_state: Any) -> None:

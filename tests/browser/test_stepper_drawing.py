@@ -36,10 +36,10 @@ def test_stages_and_differences_are_drawn(new_page: NewPage, chain_state: Any) -
     assert chip.text_content() == "0 → 2 regions"
 
 
-def test_annotation_inside_a_region_has_another_ground_than_the_operators(
+def test_annotation_and_operator_of_a_region_have_different_backgrounds(
     new_page: NewPage,
 ) -> None:
-    """Its text has the colour of the paper, which is nearly that of the operators in the region."""
+    """The text of an annotation has a light colour, close to the background of operators."""
     twice = 'annotation.compiler_begin(annotation.compiler_begin(%x, compiler="A"), compiler="A")'
     text = f"def @main(%x: Tensor[(2), float32]) {{ exp(nn.relu({twice})) }}"
     root = mount(new_page(), module_state(relay.parse(text)))

@@ -72,7 +72,7 @@ def test_page_of_fifty_thousand_lines_has_few_rows(new_page: NewPage, chain_stat
     page.evaluate(GROW, LINES)
     root.focus()
     rows = root.locator(".byl-row")
-    assert rows.count() == 7, "the new line, and three around it"
+    assert rows.count() == 7, "the new line, and three on each side"
     assert "%new" in root.locator('[data-kind="added"]').text_content()
     root.locator(".byl-fold").last.click()  # tens of thousands of lines
     assert 50 < rows.count() < 900
@@ -80,7 +80,7 @@ def test_page_of_fifty_thousand_lines_has_few_rows(new_page: NewPage, chain_stat
     page.wait_for_function(
         "(n) => document.querySelector(`code[data-line='${n}']`) !== null", arg=LINES
     )
-    assert rows.count() < 900, "what is far away is taken out again"
+    assert rows.count() < 900, "rows far from the visible part are removed"
     page.evaluate("() => model.set('selected_id', 'x25000')")
     chosen = root.locator('code.byl-chosen[data-id="x25000"]')
     assert chosen.first.is_visible()

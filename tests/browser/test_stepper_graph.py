@@ -355,7 +355,7 @@ def test_reduced_motion_removes_animations(new_page: NewPage, mobilenet_state: A
 
 
 def test_large_trace_is_sent_in_parts(new_page: NewPage) -> None:
-    """First the list of stages, then the graph of the shown stage, that of its input, the text."""
+    """In this order: list of stages, graphs of the shown stage and its neighbours, text."""
     parts = Parts(mobilenet(), whole=False)
     page = new_page()
     root = mount(page, json.loads(json.dumps(parts.state)), index=1)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_recording_can_be_stepped_through(new_page: NewPage, tmp_path: Path) -> None:
-    """One pass leaves text without a graph, the next one a module again."""
+    """The results of two passes are known only as text, the result of the third as a module."""
     passes = [begin("A"), end("A", FOREIGN), begin("B", None), end("B", f"{FOREIGN} # b")]
     passes += [begin("C", None), end("C", TEXT)]
     trace = load_trace(write(tmp_path / "recorded", HEAD, *passes))

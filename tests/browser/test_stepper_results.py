@@ -64,7 +64,7 @@ def test_selected_row_highlights_its_box_and_selected_box_its_row(
     root.locator(".byl-scene .byl-box", has_text="nn.bias_add").click()
     assert len(lit(root)) == 1 and lit(root)[0].startswith("@"), "the row of its region"
     root.locator("[data-result='2']").click()
-    assert "nn.batch_flatten" in rows.first.text_content(), "what is on the host comes first"
+    assert "nn.batch_flatten" in rows.first.text_content(), "operators on the host are listed first"
 
 
 def test_rows_are_selected_by_keyboard(new_page: NewPage, stepper: Stepper) -> None:
@@ -87,7 +87,9 @@ def test_errors_per_operator_are_shown_at_their_boxes(new_page: NewPage, stepper
     box = root.locator(".byl-scene .byl-box", has_text="nn.conv2d")
     assert "✖ 3.0 " in box.text_content()
     assert "as a share of its tolerance" in root.locator(".byl-scale").text_content()
-    assert root.locator(".byl-frame > .byl-value").count() == 2, "of the regions, which are open"
+    assert root.locator(".byl-frame > .byl-value").count() == 2, (
+        "the regions are open, and have numbers, too"
+    )
 
 
 def test_results_tab_appears_only_with_results(new_page: NewPage, stepper: Stepper) -> None:

@@ -21,7 +21,7 @@ from .widget_page import TALL, NewPage, answer, drawn, lines, model, mount
 pytestmark = pytest.mark.browser
 
 # The boxes marked as removed, however soon they disappear.
-WATCH_WHAT_GOES = """() => {
+WATCH_REMOVED_BOXES = """() => {
   window.gone = new Set();
   const going = ({ target }) => target.matches(".byl-box.byl-gone") && window.gone.add(target);
   const seen = (changes) => changes.forEach(going);
@@ -71,8 +71,8 @@ def test_rewrites_of_a_saved_page_can_be_stepped_through(new_page: NewPage) -> N
 
 
 def test_counters_and_highlight_follow_the_shown_rewrite(new_page: NewPage) -> None:
-    """Each of 27 batch norms becomes the same number of operators; only the current rewrite's
-    are highlighted."""
+    """Each of 27 batch norms becomes the same number of operators; only the
+    operators of the shown rewrite are highlighted."""
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
@@ -97,10 +97,10 @@ def test_counters_and_highlight_follow_the_shown_rewrite(new_page: NewPage) -> N
         assert glowing.count() == of_the_pass // 27 > 0
 
 
-def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
+def test_removed_box_fades_out_or_disappears_at_once_with_reduced_motion(
     new_page: NewPage,
 ) -> None:
-    """The box is drawn while it fades out; with reduced motion it is removed at once."""
+    """The box that a rewrite removes is drawn until it has faded out."""
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
@@ -111,7 +111,7 @@ def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
         root = mount(page, state, index=stage)
         root.get_by_role("button", name="Open all").click()
         drawn(root)
-        page.evaluate(WATCH_WHAT_GOES)
+        page.evaluate(WATCH_REMOVED_BOXES)
         root.press(".")
         drawn(root)
         root.locator(".byl-box.byl-gone").first.wait_for(state="detached")

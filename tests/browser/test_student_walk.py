@@ -116,7 +116,7 @@ def test_exercise_rejects_a_mistake_with_its_hint_and_accepts_the_answer(
         head, key = told.strip().split("|")
         hint = exercise.mistakes[key] if key else ""
         shown = verdict.filter(has_text=head).filter(has_text=hint)
-        shown.get_by_text(head, exact=True).click()  # waits until the notebook has settled there
+        shown.get_by_text(head, exact=True).click()  # waits until the verdict has stopped moving
         assert shown.inner_text().startswith(head)
         if hint:
             assert hint not in shown.inner_text(), "a hint is shown when it is asked for"

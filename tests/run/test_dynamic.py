@@ -118,7 +118,7 @@ def test_validate_uses_the_shapes_of_the_inputs() -> None:
     mod = network()
     after = byoc_lab.trace(mod, "dnnl").result
     assert byoc_lab.validate(mod, after, [data(3, 3, 8, 8)])
-    with pytest.raises(InputError, match="unknown lengths"):
+    with pytest.raises(InputError, match="unknown dimension sizes"):
         byoc_lab.validate(mod, after)
 
 

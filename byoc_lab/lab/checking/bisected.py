@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -49,7 +50,7 @@ class Bisection:
         with the operator. call: the operator, as it is after the pass, or before the pass if it was
         dropped. rewrite: the event of the pass that created the operator, if the pass reports
         events.
-    parting: the smallest differing sub-graph of both modules, with its values.
+    divergence: the smallest differing sub-graph of both modules, with its values.
     runs: the number of evaluated modules. stages: the number of stages that changed the module.
     kernel: the wrong step of a region and its error, if generated code is wrong (`stage` then names
     the code generation). kernel_runs: the number of programs run to check steps of a region.
@@ -70,7 +71,7 @@ class Bisection:
     call: Call | None
     runs: int
     stages: int
-    parting: Divergence | None = field(default=None, repr=False)
+    divergence: Divergence | None = field(default=None, repr=False)
     rewrite: Event | None = field(default=None, repr=False)
     index: int | None = None
     exercised: tuple[str, ...] = ()
@@ -90,6 +91,13 @@ class Bisection:
     @property
     def found(self) -> bool:
         return self.stage is not None
+
+    @property
+    def parting(self) -> Divergence | None:
+        """Deprecated: `divergence`."""
+        text = "Bisection.parting will be removed in 0.3.0: use Bisection.divergence"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.divergence
 
     @property
     def conclusive(self) -> bool:
@@ -150,8 +158,8 @@ class Bisection:
             yield f"  {self.kernel.own}"
         if self.rewrite is not None:
             yield f"  rewrite: {self.rewrite}"
-        if self.parting is not None:
-            found = self.parting
+        if self.divergence is not None:
+            found = self.divergence
             yield f"  before: {_listed(found.before)}"
             yield f"  after: {_listed(found.after)}"
             yield (
@@ -202,10 +210,10 @@ class Bisection:
             "region": self.region,
             "operator": operator,
             "rewrite": str(self.rewrite) if self.rewrite is not None else None,
-            "before": [describe(s.call) for s in self.parting.before] if self.parting else [],
-            "after": [describe(s.call) for s in self.parting.after] if self.parting else [],
-            "error": _finite(self.parting.error) if self.parting else None,
-            "tolerance": _finite(self.parting.tolerance) if self.parting else None,
+            "before": [describe(s.call) for s in self.divergence.before] if self.divergence else [],
+            "after": [describe(s.call) for s in self.divergence.after] if self.divergence else [],
+            "error": _finite(self.divergence.error) if self.divergence else None,
+            "tolerance": _finite(self.divergence.tolerance) if self.divergence else None,
             "kernel": self.kernel.own.to_json() if self.kernel is not None else None,
             "failure": self.failure or None,
             "within_rounding": self.within_rounding,

@@ -15,7 +15,7 @@ from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, ErrorModel, Execut
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
 from byoc_lab.lab.checking.example_inputs import example_inputs, in_words
 from byoc_lab.lab.checking.kernels import Kernel
-from byoc_lab.lab.checking.pairing import Divergence, largest_share, parting
+from byoc_lab.lab.checking.pairing import Divergence, divergence_of, largest_share
 from byoc_lab.lab.checking.passes_run import Backends, PassesRun
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
@@ -265,7 +265,7 @@ class _Search:
                 wrong = middle
         kept = shared_constants(self.modules[right], self.modules[wrong])
         before = self.observed(right, FOLDED, kept)
-        where = parting(before, self.plain(wrong)) or parting(first, self.plain(wrong))
+        where = divergence_of(before, self.plain(wrong)) or divergence_of(first, self.plain(wrong))
         # the second search is for passes that are each within rounding, but not all together
         assert where is not None
         return self.stages[wrong - 1], where
@@ -273,7 +273,7 @@ class _Search:
     def same(self, first: Run, n: int) -> bool:
         """Whether the module after n stages computes the same as the initial module."""
         run, stage = self.plain(n), self.stages[n - 1]
-        ok = parting(first, run) is None
+        ok = divergence_of(first, run) is None
         self._checked[n] = Checked(stage.name, largest_share(first, run), ok, stage.index)
         return ok
 

@@ -99,7 +99,7 @@ class Divergence:
         return float(np.max(np.abs(self.wanted.value), initial=0))
 
 
-def parting(before: Run, after: Run) -> Divergence | None:
+def divergence_of(before: Run, after: Run) -> Divergence | None:
     """The divergence of `after` from `before`; None if they agree. The tolerances are those of
     `before`."""
     return _Pairing(before, after).run()
@@ -251,7 +251,7 @@ class _Pairing:
         lowest = [p for p in differing if not p.below]
         if not lowest:
             return None
-        return self.parting(min(lowest, key=_place), hidden)
+        return self.divergence(min(lowest, key=_place), hidden)
 
     def lower(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
         """The pairs of arguments that must be equal for this pair to be equal."""
@@ -342,7 +342,7 @@ class _Pairing:
             for arg in wanted.made_by.args:
                 yield from _nearest(arg, self.is_lost)
 
-    def parting(self, pair: _Pair, hidden: bool) -> Divergence:
+    def divergence(self, pair: _Pair, hidden: bool) -> Divergence:
         wanted, got = pair.wanted.made_by, pair.got.made_by
         before = [] if wanted is None else [wanted]
         after = [] if got is None else [got]

@@ -99,9 +99,9 @@ def _unknown_lengths(main: Function) -> UnknownLengthsError:
         if isinstance(p.checked_type, TensorType) and not p.checked_type.is_static
     }
     return UnknownLengthsError(
-        f"the inputs {', '.join(guess)} have unknown lengths, so that none can be made: give "
-        f"inputs, or their shapes, such as {guess} (a guess), by shape= of the importer or by "
-        f"--shape on the command line",
+        f"the inputs {', '.join(guess)} have unknown dimension sizes, so no values can be "
+        f"generated: give inputs, or their shapes, such as {guess} (a guess), by shape= of the "
+        f"importer or by --shape on the command line",
         guess,
     )
 

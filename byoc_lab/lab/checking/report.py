@@ -82,16 +82,16 @@ class Report:
             each = "each region computes its function, and " * bool(self.regions)
             if self.host_is_wrong:
                 yield (
-                    f"{each}the module after the pipeline computes the same as the one before it: "
-                    "the code of the host is wrong"
+                    f"{each}the module after the pipeline computes the same results as the module "
+                    "before it: the code of the host is wrong"
                 )
             elif self.host_is_wrong is None:
                 yield f"{each}a pass or the code of the host is wrong"
             else:
                 yield (
-                    f"{each}the module after the pipeline gives other results than the one "
+                    f"{each}the module after the pipeline computes other results than the module "
                     "before it: a pass changed the network; byoc_lab.bisect(module, pipeline) "
-                    "finds which one"
+                    "finds that pass"
                 )
         if not (self.regions or self.fallbacks or self.not_compared):
             yield "no region: nothing is offloaded, the host computed all of it"

@@ -41,7 +41,7 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 
-_SILENT = (Op, GlobalVar, Constant, Var)  # changes of these show in the nodes that use them
+_SILENT = (Op, GlobalVar, Constant, Var)  # their changes are reported at their users
 
 
 def changes_of(found: Correspondence) -> list[Change]:
@@ -60,7 +60,7 @@ class _Classifier:
         self.found, self.before, self.after = found, found.before, found.after
         # function literals reported as changes because nodes moved into them
         self.groups: set[Expr] = set()
-        self.occupied: set[str] = set()  # global functions reported for that reason
+        self.occupied: set[str] = set()  # global functions reported because nodes moved
         self.outlined = False
         self._globals: dict[Expr, str] = {
             f: gv.name_hint
@@ -120,7 +120,7 @@ class _Classifier:
             home = self.after.home[y]
             if n not in kept and self.found.functions.get(self.before.home[x]) == home:
                 text = f"{describe(y)} within @{home}"
-                yield Change("moved", text, x, y, "let", f"another place in @{home}")
+                yield Change("moved", text, x, y, "let", f"a different position in @{home}")
 
     def pair(self, x: Expr, y: Expr) -> Iterator[Change]:
         """The differences of a corresponding pair of nodes: only the first difference, but every

@@ -89,8 +89,8 @@ class Patch:
             equal = fingerprint(mod) == self.source
         if not equal:
             raise DiffError(
-                "the module is not structurally equal to the one that the diff begins with; "
-                "apply it to that one, or make a diff of this one"
+                "the module is not structurally equal to the first module of the diff; apply the "
+                "diff to that module, or diff this module"
             )
 
     def to_data(self) -> dict[str, Any]:

@@ -155,8 +155,8 @@ class SavedDiff(Diff):
     def __getattr__(self, name: str) -> Any:
         if name in ("before", "after", "sides"):
             raise DiffError(
-                f"a diff read from JSON has no modules, so no {name!r}; with the first at hand, "
-                f"diff(mod, saved.apply(mod)) has both"
+                f"a diff read from JSON has no modules, so no {name!r}; if mod is its first "
+                f"module, diff(mod, saved.apply(mod)) has them"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 

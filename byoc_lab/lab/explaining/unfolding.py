@@ -106,16 +106,16 @@ def _parts_of(
             p(mod)
     run = recorder.whole
     assert run is not None
-    way = run.way()
+    contributing = run.contributing()
     now = run.before
-    for n, inner in enumerate(way):
+    for n, inner in enumerate(contributing):
         if not have_same_parts(now, inner.before):
-            yield _OwnPart(run, way, n), context
+            yield _OwnPart(run, contributing, n), context
         itself = _enabling(inner.the_pass, inner.context)
         yield from ((q, itself) for q in flat([inner.the_pass], itself))
         now = inner.before if inner.after is None else inner.after
     if now is not run.after:
-        yield _OwnPart(run, way, len(way)), context
+        yield _OwnPart(run, contributing, len(contributing)), context
 
 
 def _enabling(p: Pass, context: PassContext) -> PassContext:

@@ -226,10 +226,10 @@ class Kind:
 KINDS = {
     "finding": Kind("finding:CODE", "the rule of this code or name reports a finding",
                     _finding, _rule),
-    "error": Kind("error:TEXT", "the passes fail with a message that has this text, or that "
-                  "decode calls by this name", _error),
+    "error": Kind("error:TEXT", "the passes fail with a message that contains this text, or "
+                  "that decode recognizes under this name", _error),
     "crash": Kind("crash:TEXT", "build fails after the passes with an error of this class, or "
-                  "with this text; guarded, it may also end the process, such as with SIGSEGV",
+                  "with this text; guarded, a crash such as SIGSEGV counts, too",
                   _crash),
     "wrong": Kind("wrong:BACKEND", "validate finds wrong numbers on this back end", _wrong),
     "bisect": Kind("bisect:PASS", "bisect says that this pass changes the numbers", _bisect),

@@ -93,7 +93,7 @@ class Reduction:
         if self.raised:
             lines.append(
                 f"for {counted(self.raised, 'module')} the predicate raised an error of byoc_lab, "
-                f"which counts as: it does not hold"
+                f"which counts as not holding"
             )
         return "\n".join(lines)
 

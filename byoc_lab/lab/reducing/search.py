@@ -37,7 +37,7 @@ MAX_OTHER_TYPES = 100
 """Maximum number of operators of a module in which nodes are replaced by operands of different
 types, and results are added."""
 
-Way = Callable[[Sequence[Expr]], Replaced]
+Replacer = Callable[[Sequence[Expr]], Replaced]
 
 
 class Search:
@@ -149,23 +149,23 @@ class Search:
             else:
                 low = middle
 
-    def sweep(self, size: int, ways: Sequence[tuple[str, Way]]) -> None:
+    def sweep(self, size: int, replacers: Sequence[tuple[str, Replacer]]) -> None:
         """Try to remove each chunk of `size` nodes, from the results towards the parameters."""
         nodes = composites(self.current)
         stop = len(nodes)
         while stop > 0:
             start = max(0, stop - size)
             chunk = nodes[start:stop]
-            if self.removed(chunk, ways):
+            if self.removed(chunk, replacers):
                 nodes = composites(self.current)
                 stop = min(stop, len(nodes)) if size == 1 else min(start, len(nodes))
             else:
                 stop = start
 
-    def removed(self, chunk: Sequence[Expr], ways: Sequence[tuple[str, Way]]) -> bool:
+    def removed(self, chunk: Sequence[Expr], replacers: Sequence[tuple[str, Replacer]]) -> bool:
         what = f"{len(chunk)} nodes" if len(chunk) > 1 else chunk[0].summary()
-        for name, way in ways:
-            replaced = way(chunk)
+        for name, replacer in replacers:
+            replaced = replacer(chunk)
             if replaced and self.replace(name.format(what), replaced):
                 return True
         return len(chunk) == 1 and any(self.single(chunk[0]))
@@ -261,7 +261,7 @@ def _both(chunk: Sequence[Expr]) -> Replaced:
     return {**_parameters(chunk), **_operands(chunk)}
 
 
-CHUNKS: list[tuple[str, Way]] = [
+CHUNKS: list[tuple[str, Replacer]] = [
     ("{} by parameters", _parameters),
     ("{} by operands", _operands),
     ("{} by operands or parameters", _both),

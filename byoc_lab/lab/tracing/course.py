@@ -60,7 +60,7 @@ class Course:
         self.steps: list[Added | Applied] = []
         self.copied: list[Copies] = []
         # whether the pass itself created the result, not `replay` with the first events
-        self._whole = count is None
+        self._is_result = count is None
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
         self.reported = set(self._roots.values())
@@ -156,7 +156,7 @@ class Course:
         step.copied = self._copied(self._roots.get(found.function), found.root)
         step.made = found.made
         # nodes that the rewrite creates are not kept
-        if not self._whole or found.root not in found.made:
+        if not self._is_result or found.root not in found.made:
             step.made = nodes_made(found, step.replaced)
         self.steps.append(step)
         self._roots[found.function] = step.made[found.root]

@@ -143,7 +143,7 @@ def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
         dtype = numpy_dtype(str(entry["dtype"]))
         shape = tuple(int(n) for n in entry["shape"])
         if dtype.kind == "O" or min(shape, default=0) < 0:
-            raise ValueError(f"an array has dtype {dtype} and shape {shape}")
+            raise ValueError(f"invalid array: dtype {dtype}, shape {shape}")
         if entry["saved"]:
             count = int(np.prod(shape, dtype=object))
             little = dtype if dtype.isbuiltin == 2 else dtype.newbyteorder("<")
@@ -153,7 +153,7 @@ def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
             array = np.broadcast_to(np.zeros((), dtype), shape)  # one zero in memory
         found.append(NDArray(array))
     if at != len(data):
-        raise ValueError(f"{ARRAYS} has {len(data)} bytes, {at} are expected")
+        raise ValueError(f"{ARRAYS} has {len(data)} bytes, expected {at}")
     return found
 
 

@@ -104,11 +104,11 @@ class PassRecord:
         found = self.provenance.images(node)
         return found or self._paired(node, "to_after")
 
-    def _paired(self, node: Expr, way: str) -> tuple[Expr, ...]:
+    def _paired(self, node: Expr, direction: str) -> tuple[Expr, ...]:
         """The node that the diff pairs with a node, if the pass reported no rewrites."""
         if self.is_reported:
             return ()
-        partner = getattr(self._diff.correspondence, way).get(node)
+        partner = getattr(self._diff.correspondence, direction).get(node)
         return () if partner is None else (partner,)
 
     def rule_of(self, node: Expr) -> str:

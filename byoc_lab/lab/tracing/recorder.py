@@ -198,11 +198,11 @@ class Recorder:
 
     def _of_group(self, run: Run) -> Iterator[Stage]:
         """The stages of the passes that a pass runs, and of its own changes."""
-        way = run.way()
-        name, group = run.the_pass.name, self._group(run if way else run.outer)
+        contributing = run.contributing()
+        name, group = run.the_pass.name, self._group(run if contributing else run.outer)
         last: Stage | None = None
         now, since, offset = run.before, run.started, 0
-        for inner in way:
+        for inner in contributing:
             if run.is_function and not have_same_parts(now, inner.before):
                 said = run.reported[offset : inner.offset]
                 yield Stage(
@@ -215,7 +215,7 @@ class Recorder:
             since, offset = inner.ended, inner.offset
         if run.error is not None and last is not None and last.error is run.error:
             return  # an inner pass raised the error
-        if run.after is now and (way or not run.is_function):
+        if run.after is now and (contributing or not run.is_function):
             return  # the inner passes made all changes
         said = run.reported[offset:]
         yield Stage(

@@ -59,7 +59,7 @@ class Run:
             known = self._states[parts] = mod.copy()
         return known
 
-    def way(self) -> list[Run]:
+    def contributing(self) -> list[Run]:
         """The inner runs that contribute to the result or, without a result, to the last inner run.
 
         A user's function may also run passes on temporary modules, for example to infer the type of

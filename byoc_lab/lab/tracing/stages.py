@@ -304,7 +304,7 @@ def _findings(mod: IRModule, numbers: Numbers) -> list[Finding]:
 
 
 def number_regions(stages: Sequence[Stage], around: Stage | None = None) -> None:
-    """Make regions keep their numbers from stage to stage, also in sentences.
+    """Make regions keep their numbers from stage to stage, also in the texts of events and notes.
 
     around: the stage in which the stages ran.
     """

@@ -258,8 +258,8 @@ class Board(TraceView):
         inside = {i: name for call, name in self.chosen.items() if (i := ids.get(call))}
         calls = [i for call in self._calls if (i := ids.get(call))]
         last = {
-            way: changes[-1].what if changes else ""
-            for way, changes in (("undo", self._past), ("redo", self._undone))
+            step: changes[-1].what if changes else ""
+            for step, changes in (("undo", self._past), ("redo", self._undone))
         }
         names = {"back_ends": self._back_ends(), "calls": sorted(calls), "inside": inside}
         board = {**names, **last, "done": self._done}

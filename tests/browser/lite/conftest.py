@@ -25,16 +25,16 @@ PLACES = {
     "lab": ("chromium-file", "firefox-http"),
     "tab": ("chromium-http", "firefox-file"),
 }
-"""Browsers and where they open the page from, by fixture: in every run, then those of slow runs."""
+"""By fixture: the browser and protocol of every run, then the ones added in slow runs."""
 PROVOKED = ("http://127.0.0.1:9/", "script-src-attr")
-"""Words of the violations of the policy that tests provoke; Firefox reports them as errors."""
+"""Words in the policy violations that tests provoke; Firefox reports violations as errors."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--where",
         choices=sorted(where for places in PLACES.values() for where in places),
-        help="run each test of the laboratory in one file in this browser, from this place",
+        help="run each test of the laboratory in one file with this browser and protocol",
     )
 
 

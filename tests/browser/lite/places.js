@@ -1,5 +1,5 @@
-// Follows the focus through the page: which places it visits, which it misses, and where nothing that
-// is drawn says that it is there. `places.step()` is called after each Tab.
+// Follows the focus through the page. Lists the visited elements, the missed ones, and the elements whose
+// drawing does not change when they have the focus. `places.step()` is called after each Tab.
 () => {
   const isShown = (/** @type {Element} */ e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("[inert]");
   const words = (/** @type {Element} */ e) => e.outerHTML.slice(0, 160);
@@ -23,7 +23,7 @@
     step() {
       this.leave();
       const here = document.activeElement;
-      if (here === document.body || this.visited.has(here)) return "end"; // after the last place comes the browser's own
+      if (here === document.body || this.visited.has(here)) return "end"; // after the last element, the focus leaves the page
       this.last = [here, drawn(here)];
       this.visited.add(here);
       if (!this.missed.length) return "end";

@@ -91,7 +91,7 @@ region_graph(function, "a_region").graph
 """
 
 
-def test_graph_of_a_module_is_live_and_that_of_a_region_is_text(lab: Laboratory) -> None:
+def test_graph_of_a_module_is_a_live_widget_and_graph_of_a_region_is_text(lab: Laboratory) -> None:
     lab.open("02_reading_relay")
     cell = lab.page.locator("article:visible .cell").first
     lab.write(cell, REGION)
@@ -166,7 +166,7 @@ def test_endless_cell_is_interrupted_and_the_next_one_runs(lab: Laboratory) -> N
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     expect(cell.locator(".error")).to_contain_text("Interrupted")
     lab.settle()
-    seen = "open('seen', 'a').write('x') and len(open('seen').read())"  # its files are gone too
+    seen = "open('seen', 'a').write('x') and len(open('seen').read())"  # a restart deletes files
     code = "from byoc_lab.lessons import cases\nimport byoc_lab\nprint('kept' in globals())\n"
     lab.write(cell, f"{code}print({seen})\nbyoc_lab.lint(cases.get('nested-partition').module())")
     lab.run(cell)

@@ -16,13 +16,13 @@ from .laboratory import Laboratory
 pytestmark = pytest.mark.browser
 
 WHERE = {"lab": ("chromium-file",)}
-PATIENCE = 120_000  # ms for all cells of a page
+TIMEOUT = 120_000  # ms for all cells of a page
 OF_THE_HOST = {"docs-reference-build"}
-"""Pages whose outputs name what computes a region, which is NumPy here."""
+"""Pages whose outputs say how a region is computed: in the page, NumPy computes it."""
 NEED_TVM = {"docs-how-to-own-back-end-on-relax", "docs-reference-relax"}
 QUICK = {"docs-how-to-free-variables", "docs-how-to-own-back-end-on-relax"}
 LACKING = ("NumPy", "C compiler")
-"""Words of outputs that differ because of what a browser lacks."""
+"""Words in outputs that differ because the browser has no DNNL and no C compiler."""
 
 
 def code_of(page: Source) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def opened(lab: Laboratory, page: Source) -> list[Any]:
         expect(cell.locator(".stream")).to_have_count(len(code["outputs"]))  # the stored output
     lab.page.get_by_role("button", name="Run all").click()
     waiting = lab.page.locator("article:visible .cell[data-state=waiting]")
-    expect(waiting).to_have_count(0, timeout=PATIENCE)
+    expect(waiting).to_have_count(0, timeout=TIMEOUT)
     return list(cells.all())
 
 

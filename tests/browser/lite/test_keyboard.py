@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 PLACES = Path(__file__).with_name("places.js")
 FEWEST, MOST = 60, 600
-"""Places of a page: fewer or more mean that Tab got lost."""
+"""Bounds of the number of focused elements on a page."""
 
 
 def walk(lab: Laboratory) -> dict[str, Any]:

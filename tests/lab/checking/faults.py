@@ -28,17 +28,17 @@ def array(expr: Expr) -> np.ndarray:
     return expr.data.numpy().copy()
 
 
-def weights(change: Callable[[np.ndarray], np.ndarray], *names: str, place: int = 1) -> Fault:
-    """A fault in the constant argument `place` of the operators in `names`."""
+def weights(change: Callable[[np.ndarray], np.ndarray], *names: str, argument: int = 1) -> Fault:
+    """A fault in the argument with this index, a constant, of the operators in `names`."""
 
     def fault(call: Call) -> Expr | None:
-        if not any(call.is_op(n) for n in names) or not isinstance(call.args[place], Constant):
+        if not any(call.is_op(n) for n in names) or not isinstance(call.args[argument], Constant):
             return None
-        old = array(call.args[place])
+        old = array(call.args[argument])
         new = np.array(change(old.copy()), old.dtype, order="C")
         if new.shape != old.shape or np.array_equal(new, old, equal_nan=True):
             return None
-        return _with(call, *[None] * place, relay.const(new))
+        return _with(call, *[None] * argument, relay.const(new))
 
     return fault
 
@@ -108,17 +108,19 @@ def _lost(call: Call) -> Expr | None:
     return call.args[0]
 
 
-def _scaled(place: int, times: float) -> Fault:
+def _scaled(argument: int, times: float) -> Fault:
     def change(call: Call) -> Expr | None:
-        old = array(call.args[place])
-        return _with(call, *[None] * place, relay.const((old * times).astype(old.dtype)))
+        old = array(call.args[argument])
+        return _with(call, *[None] * argument, relay.const((old * times).astype(old.dtype)))
 
     return change  # type: ignore[return-value]
 
 
-def _shifted(place: int) -> Callable[[Call], Expr | None]:
+def _shifted(argument: int) -> Callable[[Call], Expr | None]:
     def change(call: Call) -> Expr | None:
-        return _with(call, *[None] * place, relay.const(array(call.args[place]) + np.int32(1)))
+        return _with(
+            call, *[None] * argument, relay.const(array(call.args[argument]) + np.int32(1))
+        )
 
     return change
 

@@ -23,13 +23,13 @@ KernelFault = Callable[[Op, Constants], bool]
 LAYERS = ("conv2d", "dense")
 
 
-def constant(place: int, change: Callable[[np.ndarray], np.ndarray], *kinds: str) -> KernelFault:
-    """A fault in the constant argument `place` of operators of the given `kinds`."""
+def constant(argument: int, change: Callable[[np.ndarray], np.ndarray], *kinds: str) -> KernelFault:
+    """A fault in the argument with this index, a constant, of operators of the given `kinds`."""
 
     def fault(op: Op, constants: Constants) -> bool:
-        if op["kind"] not in kinds or len(op["inputs"]) <= place:
+        if op["kind"] not in kinds or len(op["inputs"]) <= argument:
             return False
-        tensor = op["inputs"][place]
+        tensor = op["inputs"][argument]
         if tensor not in constants:
             return False
         old = constants[tensor]

@@ -52,12 +52,12 @@ def with_fault(name: str, fault: str, at: int = 1, place: float = 0.5) -> tuple[
 def check(found: Bisection, changed: Call) -> None:
     assert found.stage == "faulty_pass" and found.region == "main", str(found)
     assert found.runs <= ceil(log2(found.stages)) + 3
-    assert found.parting is not None and found.call is not None
-    before = [step.call for step in found.parting.before]
-    if before:  # the changed operator and, if it replaced another operator, that one
+    assert found.divergence is not None and found.call is not None
+    before = [step.call for step in found.divergence.before]
+    if before:  # the changed operator and, if it replaced an operator, the replaced one
         assert any(same_call(call, changed) for call in before) and len(before) <= 2
     else:  # an operator was inserted after the changed one
-        (step,) = found.parting.after
+        (step,) = found.divergence.after
         assert step.args[0].made_by is not None
     text = str(found)
     assert "faulty_pass (stage " in text and "region: @main" in text
@@ -185,8 +185,10 @@ def test_bisect_with_given_inputs_finds_only_faults_that_they_show() -> None:
     passes = [planted(FAULTS["clip 6 to 5.9"], 0)]
     assert not byoc_lab.bisect(mod, passes, {"x": np.float32([1, 2, 3])}).found
     found = byoc_lab.bisect(mod, passes, [np.float32([1, 7, 3])])
-    assert found.found and found.parting is not None
-    assert found.parting.error == pytest.approx(0.1)
+    assert found.found and found.divergence is not None
+    assert found.divergence.error == pytest.approx(0.1)
+    with pytest.warns(DeprecationWarning, match=r"use Bisection\.divergence"):
+        assert found.parting is found.divergence
 
 
 def test_bisect_of_a_long_chain_is_linear() -> None:
@@ -202,8 +204,8 @@ def test_bisect_of_a_long_chain_is_linear() -> None:
         return relay.add(call.args[0], relay.const(np.float32(0.1251)))
 
     found = byoc_lab.bisect(mod, [planted(fault, 700)])
-    assert found.parting is not None
-    assert [s.call for s in found.parting.before] == [calls[700]]
+    assert found.divergence is not None
+    assert [s.call for s in found.divergence.before] == [calls[700]]
 
 
 @pytest.mark.parametrize("era", [None, "2020-01"])

@@ -118,8 +118,8 @@ def check(name: str, fault: str, place: float) -> None:
         change = largest_change(name, symbol, codegen)
         assert change < ROUNDING, f"{fault} in @{symbol} was missed"
         return
-    # One step of the region, and operators inside it; or the first step that the fault makes
-    # wrong.
+    # Exactly one step of the region is wrong; other findings are operators inside that step, which
+    # was compiled alone.
     steps = [w for w in wrong if not w.endswith(", compiled alone")]
     assert len(steps) == 1 and steps[0].startswith(f"@{symbol} "), wrong
     operators = steps[0].split()[-1 if " up to " in steps[0] else 1].split("+")
@@ -147,8 +147,8 @@ PLACES = (0.1, 0.6, 0.99)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KERNEL_FAULTS)), ids=list(KERNEL_FAULTS))
 def test_faults_are_found_in_large_networks(number: int) -> None:
-    """Each fault in one network that has an operator for it, near the input, in the middle or last:
-    MobileNet and ResNet-18 by turns."""
+    """Each fault is planted in one network, MobileNet or ResNet-18, near its input, middle or
+    output."""
     fault = list(KERNEL_FAULTS)[number]
     for name in (LARGE[number % 2], LARGE[1 - number % 2]):
         if all_places(name, fault):

@@ -277,7 +277,7 @@ def test_tanh_of_the_host_is_within_a_tight_tolerance() -> None:
 
 
 @pytest.mark.parametrize("on", ON)
-def test_an_output_of_two_magnitudes_is_valid(on: str) -> None:
+def test_output_with_values_of_two_magnitudes_is_valid(on: str) -> None:
     """One array holds coordinates of up to 600 and scores below 1."""
     boxes, scores = relay.var("boxes", shape=(5, 4)), relay.var("scores", shape=(5, 2))
     joined = relay.concatenate([boxes * const(600.0), nn.softmax(scores)], axis=1)

@@ -55,7 +55,7 @@ X = random(1, 3, 12, 12, seed=9)
 
 
 def changed(mod: IRModule, rewrite: Callable[[Call], Expr | None]) -> IRModule:
-    """`mod` with the first call replaced for which `rewrite` returns an expression."""
+    """`mod` with one call rewritten: the first for which `rewrite` returns an expression."""
     done = False
 
     def step(pre: Expr, post: Expr) -> Expr:
@@ -127,7 +127,9 @@ def test_wrongly_compiled_region_is_found() -> None:
                 del op["inputs"][2:]
         return native.DnnlRegion(made.graph, made.constants)
 
-    after = dnnl.partition_for_dnnl(net(), beyond_tvm=False)  # nn.batch_flatten parts two regions
+    after = dnnl.partition_for_dnnl(
+        net(), beyond_tvm=False
+    )  # nn.batch_flatten separates two regions
     exe = build(after, backends={"dnnl": codegen})
     report = validate(net(), exe, [X])
     assert [c.ok for c in report.regions] == [True, False]

@@ -84,7 +84,7 @@ CASES = {
     "order of lets": (
         _main("let %v = abs(%x);", "let %w = exp(%y);", "add(%v, %w)"),
         _main("let %w = exp(%y);", "let %v = abs(%x);", "add(%v, %w)"),
-        "1 let moved into another place in @main",
+        "1 let moved into a different position in @main",
     ),
     "moved": (
         _main("%0 = abs(%x);", "exp(%0)"),

@@ -64,7 +64,9 @@ def test_diff_refuses_to_apply_to_a_different_module() -> None:
     after = relay.parse(TEXT.replace("add", "multiply"))
     made = byoc_lab.diff(before, after)
     for each in (made, Diff.from_json(made.to_json())):
-        with pytest.raises(DiffError, match="not structurally equal to the one that the diff"):
+        with pytest.raises(
+            DiffError, match="not structurally equal to the first module of the diff"
+        ):
             byoc_lab.apply(each, after)
         with pytest.raises(PassError, match="apply takes a Diff and a module or function, found"):
             each.apply(None)  # type: ignore[arg-type]

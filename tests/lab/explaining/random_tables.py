@@ -120,7 +120,7 @@ def between_lets(seed: int) -> Drawn:
 def otherwise_partitioned(seed: int) -> Drawn:
     """The case of a seed with an unusual pipeline, on a module that passes can simplify.
 
-    It tests the causes that lie in the pipeline.
+    Tests the causes that are faults of the pipeline.
     """
     random = Random(f"{seed} otherwise")
     case = drawn(seed)

@@ -35,17 +35,17 @@ def examine(case: Drawn, examined: Callable[[Drawn], R]) -> R:
 
     def is_false(mod: IRModule, table: Sequence[tuple[Any, ...]]) -> bool:
         try:
-            examined(replace(case, mod=mod, table=_whole(table)))
+            examined(replace(case, mod=mod, table=_as_triples(table)))
         except FALSE:
             return True
         return False
 
     table = [entry if entry[2] is not None else entry[:2] for entry in case.table]
     found = byoc_lab.reduce(case.mod, is_false, table=table, budget=BUDGET)
-    small = replace(case, mod=found.module, table=_whole(found.table or ()))
+    small = replace(case, mod=found.module, table=_as_triples(found.table or ()))
     raise AssertionError(f"{said}\n\nsmallest: {small.said(found)}\n\n{found.script()}")
 
 
-def _whole(table: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _as_triples(table: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The entries as triples, with None for a missing check."""
     return [(*entry, None)[:3] for entry in table]

@@ -148,7 +148,7 @@ def test_errors_of_the_case_studies_are_decoded(name: str) -> None:
     assert isinstance(case, cases.LiveCase)
     symptom = case.symptom(case.module())
     if symptom is None or symptom.error is None:
-        pytest.skip("this trouble raises no error")
+        pytest.skip("this bug raises no error")
     found = decode(symptom.error, case.module())
     if name in {message.lesson for message in ALL}:
         assert found.lesson == name

@@ -41,7 +41,7 @@ def back_ends() -> Iterator[None]:
     backends.register(OTHER, supports=["exp"])
     yield
     for name in (NPU, OTHER):
-        backends.register(name)  # from now on without patterns
+        backends.register(name)  # replaces the registration: no patterns
 
 
 def explained(miss: Planted) -> Explanation:

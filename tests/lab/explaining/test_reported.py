@@ -31,7 +31,7 @@ JOINED = is_op("add")(Any_(), Any_()).dominates(CONV, PATH)
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # from now on without patterns
+    backends.register(NPU)  # replaces the registration: no patterns
 
 
 def told(pattern: DFPattern, body: relay.Expr, *passes: Pass | str, level: int = 3) -> Explanations:

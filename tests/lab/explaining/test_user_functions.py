@@ -23,7 +23,7 @@ PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
     yield
-    backends.register(NPU)  # from now on without patterns
+    backends.register(NPU)  # replaces the registration: no patterns
 
 
 def in_context(passes: Sequence[Pass], level: int) -> Any:

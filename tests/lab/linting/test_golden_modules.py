@@ -43,7 +43,7 @@ def _modules(path: Path) -> list[IRModule]:
             try:
                 found.append(relay.parse(text or ""))
             except ByocLabError:
-                continue  # a text that TVM 0.16 cannot read either, or an error message
+                continue  # TVM 0.16 cannot read this text either, or the text is an error message
     return found
 
 

@@ -40,7 +40,7 @@ def test_script_of_a_named_predicate_runs_without_changes(tmp_path: Path) -> Non
     assert ended.stdout.count("-> the predicate does not hold\n") == 1
 
 
-def test_script_with_another_result_fails(tmp_path: Path) -> None:
+def test_script_fails_if_the_predicate_gives_another_result(tmp_path: Path) -> None:
     script = byoc_lab.reduce(open_region(), "finding:BYL002").save(tmp_path / "repro.py")
     text = script.read_text().replace("annotation.compiler_begin", "annotation.compiler_end")
     script.write_text(text.replace('"finding:BYL002"', '"finding:BYL009"'))

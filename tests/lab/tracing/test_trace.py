@@ -200,7 +200,7 @@ def test_states_between_the_rewrites_of_a_pass_can_be_computed() -> None:
 # A trace runs the same passes as the pipeline without it
 
 
-class _Hears(PassInstrument):
+class _Observer(PassInstrument):
     """Records the names of passes that run, and declines the given passes."""
 
     def __init__(self, declined: Collection[str] = ()):
@@ -271,7 +271,7 @@ def test_trace_runs_the_same_passes_as_the_pipeline(
     disabled: list[str],
     declined: list[str],
 ) -> None:
-    plain, traced = _Hears(declined), _Hears(declined)
+    plain, traced = _Observer(declined), _Observer(declined)
     with PassContext(level, required, disabled, [plain]):
         wanted = pipeline(mod)
     with PassContext(level, required, disabled, [traced]):
@@ -310,7 +310,7 @@ def test_nested_sequence_that_is_above_the_level_or_disabled_is_skipped() -> Non
 
 
 def test_instruments_stay_active_with_a_given_level() -> None:
-    hears = _Hears(declined=["FoldConstant"])
+    hears = _Observer(declined=["FoldConstant"])
     with PassContext(1, instruments=[hears]):
         trace = byoc_lab.trace(
             InferType()(_module()), [FoldConstant(), FoldScaleAxis()], opt_level=4

@@ -126,7 +126,7 @@ def test_browser_can_preview_and_apply_a_fix(monkeypatch: pytest.MonkeyPatch) ->
     board.request = {"fix": "dismiss", "ticket": 3}
     assert board.preview == {}
     board.request = {"fix": "apply", "ticket": 4}
-    assert board.stats["regions"] == 0, "a fix that is not looked at is not applied"
+    assert board.stats["regions"] == 0, "only a previewed fix is applied"
     board.request = {"fix": "preview", "ticket": 5}
     board.request = {"fix": "apply", "ticket": 6}
     assert board.module is repair.after

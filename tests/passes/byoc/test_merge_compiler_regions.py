@@ -118,7 +118,7 @@ class _Every(set[Region]):
 
 
 def test_search_takes_a_few_steps_per_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if each region is read by one of another target; without such regions there is no
+    """In the worst case: a region of a different target reads each region. Otherwise there is no
     search."""
     steps, begin = 0, merging._Merger.__init__
 

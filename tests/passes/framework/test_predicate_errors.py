@@ -28,7 +28,7 @@ def error_of(check: Callable[[Any], Any], pattern: Any, body: relay.Expr, *names
 
 
 def name_of_all(root: Call) -> bool:
-    """Whether no operand is another convolution; reads op.name of every call before it."""
+    """A check that reads op.name of every call in the match, which fails for composites."""
     todo: list[Any] = [root]
     while todo:
         node = todo.pop()

@@ -50,7 +50,7 @@ LEFT_OUT: dict[str, str] = {
     "nn.max_pool2d_with_argmax": FORK,
     "nn.sparse_": SPARSE,
     "nn.swish": FORK,
-    "parser.MetaRef": "the parser's own, gone when it is done",
+    "parser.MetaRef": "internal to the parser, which removes it",
     "relay.op.annotation.simulated_quantize": "the old automatic quantization, relay.quantize",
     "scatter": FORK,
     "random.": RANDOM,
@@ -64,7 +64,7 @@ LEFT_OUT: dict[str, str] = {
 
 # Functions that byoc_lab lacks, or that have other parameters in the fork -> reason.
 FUNCTIONS: dict[str, str] = {
-    "copy_shape_func": "a shape function, which TVM's virtual machine asks for",
+    "copy_shape_func": "a shape function, which only TVM's virtual machine calls",
     "segment_prod": FORK,
     "nn.contrib_conv2d_gemm_weight_transform": WINOGRAD,
     "nn.contrib_conv2d_gemm_without_weight_transform": WINOGRAD,
@@ -83,9 +83,9 @@ FUNCTIONS: dict[str, str] = {
     "nn.sparse_": SPARSE,
     "random.": RANDOM,
     "sparse_": SPARSE,
-    "qnn.op.requantize_config": "TVM's takes any keyword, and refuses those it does not know later",
+    "qnn.op.requantize_config": "TVM's function accepts any keyword; it refuses unknown ones later",
     "qnn.op.leaky_relu": "the fork's Python function has fewer parameters than its operator",
-    "annotation.function_on_device": "the fork's C++ does not have what its Python calls",
+    "annotation.function_on_device": "the fork's Python code calls a missing C++ function",
     **{f"vision.{name}": FORK for name in VISION_OF_THE_FORK},
 }
 
@@ -93,10 +93,10 @@ FUNCTIONS: dict[str, str] = {
 STRICTER = {"nn.dense(V((2, 4)), V((3, 5)))"}
 
 # Calls with other types than in TVM -> reason.
-SWAPPED = "TVM 0.16 takes the height of the kernel for its width, and its width for its height"
+SWAPPED = "TVM 0.16 swaps the height and the width of the kernel"
 OTHERWISE: dict[str, str] = {
     "R.nn.conv2d_transpose(V((2, 4, 5, 6)), V((4, 3, 3, 2)), groups=2, channels=6)": "TVM 0.16 "
-    "types the channels of one group, and computes those of both",
+    "infers the channels of one group, but computes the channels of both groups",
     **{
         f"R.nn.conv3d_transpose(V((2, 4, 5, 6, 7)), V((4, 6, 3, 2, 3)), {attrs})": SWAPPED
         for attrs in (

@@ -87,19 +87,19 @@ NOT_RUN = {
         for dtype in ("int8", "uint8")
     },
 }
-BY_LAYOUT = "computed in data_layout, whatever its type says"
-UNSET = "rows after the count are what memory held"
+BY_LAYOUT = "TVM computes it in data_layout, although its type has another layout"
+UNSET = "in TVM, rows after the valid ones are uninitialized memory"
 # Results for which TVM's compiled code differs.
 COMPUTED_OTHERWISE = {
     "nn.conv2d-out_layout": BY_LAYOUT,
-    "nn.conv3d-multiplied": "it reads beyond the weight",
+    "nn.conv3d-multiplied": "TVM reads beyond the weight",
     "nn.deformable_conv2d-nhwc": BY_LAYOUT,
-    "vision.non_max_suppression-indices": "not what its own hybrid script gives, which ours does",
+    "vision.non_max_suppression-indices": "differs from TVM's hybrid script, unlike byoc_lab",
     "vision.all_class_non_max_suppression-onnx": UNSET,
     "vision.all_class_non_max_suppression-all": UNSET,
-    "vision.yolo_reorg": "the first image alone is as each would be by itself",
+    "vision.yolo_reorg": "in TVM, only the first image has the result of a batch of one",
     **{
-        f"{op}-{dtype}": "it sums in 8 bits, and wraps around"
+        f"{op}-{dtype}": "TVM sums in 8 bits, and wraps around"
         for op in ("mean", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d")
         for dtype in ("int8", "uint8")
     },

@@ -19,7 +19,7 @@ CONVERSION = "FTVMMixedPrecisionConversionType"
 STEP = 1e-3
 MARGIN = 1000
 FEW = 3
-"""A function with more kinks rounds or is periodic: what it does everywhere is not a branch."""
+"""A function with more kinks rounds or is periodic; its pieces are not branches."""
 
 
 def definitions() -> list[OpDef]:

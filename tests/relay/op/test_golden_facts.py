@@ -83,7 +83,7 @@ def test_operators_worth_a_dnnl_region_equal_those_of_tvm() -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS_OF_DNNL)
-def test_offered_operator_that_gains_from_narrow_numbers_is_worth_a_region(name: str) -> None:
+def test_operator_that_mixed_precision_always_narrows_is_worth_a_region(name: str) -> None:
     operator, category = OPERATORS_OF_DNNL[name], Op.get(name).definition.mixed_precision
     if operator.offered and category is MixedPrecision.ALWAYS:
         assert operator.compute_intensive

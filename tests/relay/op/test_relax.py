@@ -106,11 +106,11 @@ def test_every_accepted_combination_of_attributes_agrees_or_is_refused(grid: Gri
 
 
 PARTLY = ("nn.adaptive_max_pool1d", "nn.adaptive_max_pool3d")
-"""Another operator in their samples alone: `max`, if the result has one element."""
+"""Read back as `max`, but only in their samples, because the results have one element."""
 
 
 def alone_in_relax(sample: Sample) -> str:
-    """The operator that reading a sample's translation gives; "" if it gives several."""
+    """The operator that a sample is translated to Relax and back to; "" if there are several."""
     try:
         mod, _ = from_relax(translated({"main": sample.function()}))
     except ByocLabError:
@@ -120,7 +120,7 @@ def alone_in_relax(sample: Sample) -> str:
     return calls[0].op_name if calls == [body] else ""
 
 
-def test_operator_with_another_relax_operator_names_it() -> None:
+def test_operator_read_back_as_another_operator_names_it_in_its_definition() -> None:
     found: dict[str, set[str]] = {}
     for sample in SAMPLES:
         if not sample.op.startswith("dyn.") and sample.op not in PARTLY:  # dyn: DynamicToStatic

@@ -46,7 +46,7 @@ def unread(d: OpDef) -> str | None:
 
 
 def test_every_operator_that_is_a_relax_operator_is_read_back() -> None:
-    """A definition that is listed here needs `from_relax` for the Relax operator beside it."""
+    """If the test fails: each listed definition needs `from_relax` for the listed operator."""
     assert {d.name: name for d in definitions() if (name := unread(d)) is not None} == {}
 
 

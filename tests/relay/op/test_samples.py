@@ -39,7 +39,7 @@ def missing_parts(definition: OpDef) -> list[str]:
     if definition.flops is None:
         missing.append("flops")
     doubled = [name for name in definition.lacks if parts.get(name)]
-    return missing + [f"a reason for {name}, which it has" for name in doubled]
+    return missing + [f"no reason for lacking {name}, because it exists" for name in doubled]
 
 
 def test_every_operator_has_every_part_or_a_reason() -> None:
@@ -53,7 +53,7 @@ def test_missing_parts_are_detected() -> None:
     bare = OpDef("test.bare", ("x",), lambda attrs, x: (x, x), None, attrs=schema)
     assert missing_parts(bare) == ["doc", "doc of axis", "reference", "relax", "flops"]
     says = replace(bare, lacks={"relax": "reasons"}, relax=lambda *a: None)
-    assert missing_parts(says)[-1] == "a reason for relax, which it has"
+    assert missing_parts(says)[-1] == "no reason for lacking relax, because it exists"
 
 
 @each_sample

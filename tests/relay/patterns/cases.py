@@ -100,7 +100,7 @@ CASES: dict[str, Case] = {
         lambda dp, relay: dp.is_op("nn.relu")(dp.wildcard()),
     ),
     "expr_constant": Case(
-        "is_expr compares structure: a constant by dtype and value; it stays inside.",
+        "is_expr compares structure, constants by dtype and value; the constant stays inside.",
         "  %0 = add(%x, 1f);\n  add(%0, 2f)",
         lambda dp, relay: dp.is_op("add")(dp.wildcard(), dp.is_expr(relay.const(2.0, "float32"))),
     ),
@@ -115,22 +115,22 @@ CASES: dict[str, Case] = {
         lambda dp, relay: dp.is_op("nn.relu")(dp.is_var("y")),
     ),
     "constant_embedded": Case(
-        "A constant that the pattern asks for as such stays inside the function.",
+        "A constant matched by is_constant stays inside the function.",
         "  multiply(%x, 2f)",
         lambda dp, relay: dp.is_op("multiply")(dp.wildcard(), dp.is_constant()),
     ),
     "constant_lifted": Case(
-        "A constant that a wildcard takes becomes a parameter.",
+        "A constant matched by a wildcard becomes a parameter.",
         "  multiply(%x, 2f)",
         lambda dp, relay: dp.is_op("multiply")(dp.wildcard(), dp.wildcard()),
     ),
     "constant_in_alternative": Case(
-        "Only the side of an alternative that matched says whether a constant stays inside.",
+        "Whether a constant stays inside depends only on the alternative that matched.",
         "  %0 = multiply(%x, 2f);\n  multiply(%0, %y)",
         lambda dp, relay: dp.is_op("multiply")(dp.wildcard(), dp.is_constant() | dp.wildcard()),
     ),
     "same_wildcard": Case(
-        "One wildcard used twice means one value, two wildcards mean any two.",
+        "One wildcard used twice matches one value; two wildcards match any two values.",
         "  %0 = exp(%x);\n  %1 = abs(%x);\n  %2 = abs(%y);\n  %3 = add(%0, %1);\n"
         "  %4 = add(%0, %2);\n  multiply(%3, %4)",
         lambda dp, relay: (lambda v: dp.is_op("add")(dp.is_op("exp")(v), dp.is_op("abs")(v)))(
@@ -138,38 +138,38 @@ CASES: dict[str, Case] = {
         ),
     ),
     "one_value_two_wildcards": Case(
-        "Two wildcards that take one value: one parameter.",
+        "Two wildcards that match the same value give one parameter.",
         "  add(%x, %x)",
         lambda dp, relay: dp.is_op("add")(dp.wildcard(), dp.wildcard()),
     ),
     "any_arguments": Case(
-        "pattern(None) takes any arguments; they become parameters.",
+        "pattern(None) matches any arguments; they become parameters.",
         "  %0 = add(%x, %y);\n  nn.relu(%0)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.is_op("add")(None)),
     ),
     "function": Case(
-        "A function literal by its parameters and body.",
+        "A function literal is matched by its parameters and body.",
         f"  %0 = fn (%p: {T}, %q: {T}) {{\n    add(%p, %q)\n  }};\n  %0(%x, %y)",
         lambda dp, relay: dp.FunctionPattern(
             [dp.wildcard(), dp.wildcard()], dp.is_op("add")(dp.wildcard(), dp.wildcard())
         )(dp.wildcard(), dp.wildcard()),
     ),
     "function_any_parameters": Case(
-        "FunctionPattern(None, body) leaves the parameters open.",
+        "FunctionPattern(None, body) matches any parameters.",
         f"  %0 = fn (%p: {T}, %q: {T}) {{\n    add(%p, %q)\n  }};\n  %0(%x, %y)",
         lambda dp, relay: dp.FunctionPattern(None, dp.is_op("add")(dp.wildcard(), dp.wildcard()))(
             dp.wildcard(), dp.wildcard()
         ),
     ),
     "tuple": Case(
-        "is_tuple with fields.",
+        "is_tuple with fields matches a tuple with these fields.",
         "  %0 = nn.relu(%x);\n  %1 = (%0, %y);\n  concatenate(%1)",
         lambda dp, relay: dp.is_op("concatenate")(
             dp.is_tuple([dp.is_op("nn.relu")(dp.wildcard()), dp.wildcard()])
         ),
     ),
     "tuple_any_fields": Case(
-        "is_tuple(None) takes any number of fields; they become parameters.",
+        "is_tuple(None) matches any number of fields; they become parameters.",
         "  %0 = (%x, %y, %x);\n  concatenate(%0)",
         lambda dp, relay: dp.is_op("concatenate")(dp.is_tuple(None)),
     ),
@@ -202,7 +202,7 @@ CASES: dict[str, Case] = {
         partitioned=False,
     ),
     "below_let": Case(
-        "What is bound by a let is ordinary dataflow below it.",
+        "A value bound by a let is matched like any other value.",
         "  let %v = nn.relu(%x);\n  %0 = abs(%v);\n  exp(%0)",
         lambda dp, relay: dp.is_op("exp")(dp.is_op("abs")(dp.wildcard())),
     ),
@@ -217,7 +217,7 @@ CASES: dict[str, Case] = {
         lambda dp, relay: dp.is_op("nn.relu")(dp.wildcard()) | dp.is_op("exp")(dp.wildcard()),
     ),
     "optional": Case(
-        "optional: with or without what wraps it; from the end, so the longer one is found.",
+        "An optional relu: the match with the relu is found, because search begins at the end.",
         "  %0 = add(%x, %y);\n  %1 = nn.relu(%0);\n  %2 = abs(%1);\n  add(%2, %z)",
         lambda dp, relay: dp.is_op("add")(dp.wildcard(), dp.wildcard()).optional(
             lambda p: dp.is_op("nn.relu")(p)
@@ -243,7 +243,7 @@ CASES: dict[str, Case] = {
         params=CONV_PARAMS,
     ),
     "attributes_of_operator": Case(
-        "has_attr on the callee asks for attributes of the operator.",
+        "has_attr on the callee compares attributes of the operator.",
         "  %0 = nn.relu(%x);\n  %1 = add(%0, %y);\n  abs(%1)",
         lambda dp, relay: elementwise(dp, 1),
     ),
@@ -278,47 +278,47 @@ CASES: dict[str, Case] = {
         lambda dp, relay: dp.is_op("add")(dp.is_op("nn.relu")(dp.wildcard()), dp.wildcard()),
     ),
     "does_not_commute": Case(
-        "Those of subtract are not.",
+        "The arguments of subtract are tried only in order.",
         "  %0 = nn.relu(%x);\n  subtract(%y, %0)",
         lambda dp, relay: dp.is_op("subtract")(dp.is_op("nn.relu")(dp.wildcard()), dp.wildcard()),
     ),
     "product_over_quotient": Case(
-        "A pattern (a * b) / c also fits a * (b / c).",
+        "A pattern (a * b) / c also matches a * (b / c).",
         "  %0 = divide(%y, %z);\n  multiply(%x, %0)",
         lambda dp, relay: dp.is_op("divide")(
             dp.is_op("multiply")(dp.is_var("x"), dp.is_var("y")), dp.is_var("z")
         ),
     ),
     "quotient_in_product": Case(
-        "A pattern a * (b / c) also fits (a * b) / c.",
+        "A pattern a * (b / c) also matches (a * b) / c.",
         "  %0 = multiply(%x, %y);\n  divide(%0, %z)",
         lambda dp, relay: dp.is_op("multiply")(
             dp.is_var("x"), dp.is_op("divide")(dp.is_var("y"), dp.is_var("z"))
         ),
     ),
     "dominator": Case(
-        "Everything between a relu and an addition is element by element.",
+        "All operators between a relu and an addition are element-wise: a match.",
         "  %0 = nn.relu(%x);\n  %1 = abs(%0);\n  %2 = exp(%0);\n  %3 = tanh(%2);\n  add(%1, %3)",
         lambda dp, relay: fuzzy(dp),
     ),
     "dominator_path_broken": Case(
-        "A softmax on one way: not on the path.",
+        "A softmax on one path is not element-wise: no match.",
         "  %0 = nn.relu(%x);\n  %1 = abs(%0);\n  %2 = nn.softmax(%0);\n  add(%1, %2)",
         lambda dp, relay: fuzzy(dp),
     ),
     "dominator_two_parents": Case(
-        "Two relus: the ways do not come from one parent.",
+        "Two relus: the paths do not start at one parent.",
         "  %0 = nn.relu(%x);\n  %1 = nn.relu(%y);\n  %2 = abs(%0);\n  %3 = exp(%1);\n  add(%2, %3)",
         lambda dp, relay: fuzzy(dp),
     ),
     "dominator_escapes": Case(
-        "The parent's value is also used past the child.",
+        "The parent's value is also used after the child.",
         "  %0 = nn.relu(%x);\n  %1 = abs(%0);\n  %2 = exp(%0);\n  %3 = add(%1, %2);\n"
         "  multiply(%3, %0)",
         lambda dp, relay: fuzzy(dp),
     ),
     "dominator_constant_on_path": Case(
-        "Up to TVM 0.16 a constant operand on the path breaks it.",
+        "A constant operand on the path prevents the match in TVM 0.16.",
         "  %0 = nn.relu(%x);\n  %1 = add(%0, 1f);\n  abs(%1)",
         lambda dp, relay: dp.dominates(
             dp.is_op("nn.relu")(dp.wildcard()),
@@ -327,7 +327,7 @@ CASES: dict[str, Case] = {
         ),
     ),
     "dominator_convolution": Case(
-        "A convolution, then anything element by element, then an addition of both ways.",
+        "A convolution, then element-wise operators, then an addition of both paths.",
         "  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3]);\n"
         "  %1 = nn.relu(%0);\n  %2 = nn.leaky_relu(%0, alpha=0.1f);\n  %3 = add(%1, %2);\n"
         "  %4 = nn.relu(%3);\n  %5 = nn.leaky_relu(%3, alpha=0.1f);\n  add(%4, %5)",
@@ -348,31 +348,31 @@ CASES: dict[str, Case] = {
         partitioned=False,
     ),
     "used_outside": Case(
-        "An inner node with a user outside: the match is not moved.",
+        "A match whose inner node has a user outside is not moved.",
         "  %0 = add(%x, %y);\n  %1 = nn.relu(%0);\n  %2 = abs(%0);\n  multiply(%1, %2)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.is_op("add")(dp.wildcard(), dp.wildcard())),
     ),
     "used_outside_and_back": Case(
-        "The outside use comes back into the match: it is moved, the inner node computed twice.",
+        "The outside user is an operand of the match: moved, and the inner node computed twice.",
         "  %0 = add(%x, %y);\n  %1 = nn.relu(%0);\n  %2 = abs(%0);\n  multiply(%1, %2)",
         lambda dp, relay: dp.is_op("multiply")(
             dp.is_op("nn.relu")(dp.is_op("add")(dp.wildcard(), dp.wildcard())), dp.wildcard()
         ),
     ),
     "overlap": Case(
-        "The match nearest the end claims its nodes; one that overlaps is refused, and its number "
-        "is used up.",
+        "The match nearest the end takes its nodes; an overlapping match is refused, and its "
+        "number is skipped.",
         "  %0 = nn.relu(%x);\n  %1 = nn.relu(%0);\n  %2 = nn.relu(%1);\n  %3 = nn.relu(%2);\n"
         "  nn.relu(%3)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.is_op("nn.relu")(dp.wildcard())),
     ),
     "numbering": Case(
-        "Groups are numbered from the end; parameters in the order of the pattern.",
+        "Groups are numbered from the end, parameters in the order of the pattern.",
         "  %0 = subtract(%y, %x);\n  %1 = nn.relu(%0);\n  %2 = subtract(%1, %z);\n  nn.relu(%2)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.is_op("subtract")(dp.wildcard(), dp.wildcard())),
     ),
     "check": Case(
-        "A match that the check refuses stays, but its nodes remain claimed.",
+        "A match that the check refuses is not moved, but its nodes cannot join other matches.",
         "  %0 = nn.relu(%x);\n  %1 = nn.relu(%0);\n  %2 = abs(%1);\n  %3 = nn.relu(%2);\n"
         "  nn.relu(%3)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.wildcard()).optional(
@@ -383,7 +383,7 @@ CASES: dict[str, Case] = {
         ),
     ),
     "attributes_given": Case(
-        "The function carries the attributes that partition was given, after its own.",
+        "The function has its own attributes, then the attributes given to partition.",
         "  nn.relu(%x)",
         lambda dp, relay: dp.is_op("nn.relu")(dp.wildcard()),
         attrs={"Composite": "lib.relu", "note": "mine"},

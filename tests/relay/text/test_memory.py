@@ -84,7 +84,7 @@ DENSE = {
 
 
 def _each(texts: Iterable[str]) -> list[Any]:
-    """Every eighth of them in `make test`, the others in the slow tests."""
+    """Parameters: every eighth text runs in `make test`, the others in the slow tests."""
     return [
         pytest.param(t, marks=[] if n % 8 == 0 else [pytest.mark.slow]) for n, t in enumerate(texts)
     ]

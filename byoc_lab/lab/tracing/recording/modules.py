@@ -38,7 +38,9 @@ class Modules:
         """The state that a line describes. Raises LookupError if the first line says "same"."""
         if line.get("same"):
             if self._last is None:
-                raise LookupError("a module is the same as the one before, and there is none")
+                raise LookupError(
+                    "a module is marked as equal to the previous one, but no module precedes it"
+                )
             return self._last
         if "unprintable" not in line and not isinstance(line["module"], str):
             raise TypeError(f"a module must be a text, found {type(line['module']).__name__}")

@@ -54,7 +54,7 @@ class RecordedStage(Stage):
         if again is None and era is None and ran.difference:
             old = _pass_of(self, ERA)
             if hasattr(old, "era") and self._run(old).same:
-                ran.title += f"; with era={ERA!r} it is the recorded one"
+                ran.title += f"; with era={ERA!r} it equals the recorded result"
         return ran
 
     def _run(self, given: Pass) -> ReplayedTrace:
@@ -84,14 +84,14 @@ class ReplayedTrace(Trace):
 
     def _verdict(self, ran: Trace) -> str:
         if self.same:
-            return "the result is the recorded one"
+            return "the result equals the recorded result"
         if self.difference is not None:
             return _difference_text(self.difference)
         if self.recorded.after is None and ran.error is None:
-            return f"it gives a result here, and TVM raised {_cause(self.recorded.error)}"
+            return f"it succeeds here, but TVM raised {_cause(self.recorded.error)}"
         if self.recorded.after is None:
             return f"it fails here and in TVM, which raised {_cause(self.recorded.error)}"
-        return "it fails here, and TVM gave a result"
+        return "it fails here, but succeeded in TVM"
 
 
 def _cause(error: Exception | None) -> str:
@@ -111,8 +111,8 @@ def _difference_text(found: Diff) -> str:
     pairs = zip(_constants(found.before), _constants(found.after), strict=True)
     most = max(_apart(a, b) for a, b in pairs)
     return (
-        f"the recorded result has the same structure, and numbers in constants that differ by at "
-        f"most {most:.1e} of the largest number of their constant"
+        f"the recorded result has the same structure; elements of constants differ by at most "
+        f"{most:.1e} of the largest element of the constant"
     )
 
 

@@ -106,19 +106,19 @@ def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
             frame = frame.parent
     notes = {b for b in picture.boxes if b.kind in ("begin", "end") and b.frame in solid}
     edges: list[Edge] = []
-    ways: dict[Box, list[Edge]] = {}  # the edges into an annotation
+    into_note: dict[Box, list[Edge]] = {}  # the edges into an annotation
     incoming: dict[Box, list[tuple[Box, bool]]] = {}
     for arrow in picture.arrows:
         incoming.setdefault(arrow.target, []).append((arrow.source, arrow.crossing))
     for box in picture.boxes:  # sources come before their users
         for source, crossing in incoming.get(box, ()):
-            for way in ways.get(source, ()) if source in notes else (Edge(source, box),):
-                edge = Edge(way.source, box, way.crossing or crossing, way.begin, way.end)
+            for old in into_note.get(source, ()) if source in notes else (Edge(source, box),):
+                edge = Edge(old.source, box, old.crossing or crossing, old.begin, old.end)
                 if box not in notes:
                     edges.append(edge)
                     continue
                 setattr(edge, box.kind, box)
-                ways.setdefault(box, []).append(edge)
+                into_note.setdefault(box, []).append(edge)
     return [b for b in picture.boxes if b not in notes], edges
 
 

@@ -13,14 +13,14 @@ export class BoardBar {
     this.choice = make("select", { "aria-label": "Back end" }, ...board.back_ends.map((/** @type {string} */ name) => make("option", { value: name, selected: name === backEnd }, name)));
     this.choice.addEventListener("change", () => store.show({ backEnd: this.choice.value }), { signal });
     this.put = button("byl-toggle byl-put", "Put in", "Put the selected operator into a region of this back end (b)", () => this.toggle());
-    this.fix = button("byl-toggle byl-fix", "Fix …", "Look at the proved repairs of the annotations", () => this.ask({ fix: "preview" }));
-    const again = (/** @type {"undo" | "redo"} */ way, /** @type {string} */ label, /** @type {string} */ key) =>
-      button(`byl-toggle byl-${way}`, label, `${label}: ${board[way] || "nothing"} (${key})`, () => this.again(way), { "aria-disabled": String(!board[way]) });
+    this.fix = button("byl-toggle byl-fix", "Fix …", "Show the proved repairs of the annotations", () => this.ask({ fix: "preview" }));
+    const again = (/** @type {"undo" | "redo"} */ step, /** @type {string} */ label, /** @type {string} */ key) =>
+      button(`byl-toggle byl-${step}`, label, `${label}: ${board[step] || "nothing"} (${key})`, () => this.again(step), { "aria-disabled": String(!board[step]) });
     this.undo = again("undo", "Undo", "z");
     this.redo = again("redo", "Redo", "Shift+Z");
     this.words = make("span", { class: "byl-summary", role: "status" });
-    this.apply = button("byl-toggle byl-apply", "Apply", "Make the repaired module that of the board; Undo takes it back", () => this.ask({ fix: "apply" }));
-    this.dismiss = button("byl-toggle", "Dismiss", "Leave the module as it is", () => this.ask({ fix: "dismiss" }));
+    this.apply = button("byl-toggle byl-apply", "Apply", "Put the repaired module on the board; Undo reverts this", () => this.ask({ fix: "apply" }));
+    this.dismiss = button("byl-toggle", "Dismiss", "Keep the module unchanged", () => this.ask({ fix: "dismiss" }));
     this.preview = make("div", { class: "byl-preview", role: "region", "aria-label": "Fix", hidden: true });
     this.element = make("div", { class: "byl-board", role: "group", "aria-label": "Annotation board" }, this.choice, this.put, this.fix, this.undo, this.redo, this.words, this.preview);
     store.on("selection", () => this.draw());
@@ -64,9 +64,9 @@ export class BoardBar {
     this.ask({ node: operator, compiler: this.store.state.board.inside[operator] ? "" : this.choice.value });
   }
 
-  /** Undo the last change, or redo it. @param {"undo" | "redo"} way */
-  again(way) {
-    if (this.store.state.board[way]) this.ask({ [way]: true });
+  /** Undo the last change, or redo it. @param {"undo" | "redo"} step */
+  again(step) {
+    if (this.store.state.board[step]) this.ask({ [step]: true });
   }
 
   /** @param {object} what */

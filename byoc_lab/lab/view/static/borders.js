@@ -2,13 +2,13 @@
 import { make } from "./text/relay_text.js";
 
 const STEP = 24; // pixels that an arrow key moves a border
-const PLACE = "byoc_lab.view";
+const STORAGE_KEY = "byoc_lab.view";
 
 /** The settings that this browser has stored for the view; empty if storage is forbidden.
  * @returns {Record<string, string>} */
 export function remembered() {
   try {
-    return JSON.parse(localStorage.getItem(PLACE) ?? "{}");
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
   } catch {
     return {}; // a sandboxed frame has no storage
   }
@@ -17,7 +17,7 @@ export function remembered() {
 /** @param {Record<string, string>} values */
 export function remember(values) {
   try {
-    localStorage.setItem(PLACE, JSON.stringify({ ...remembered(), ...values }));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...remembered(), ...values }));
   } catch {
     return; // no storage: the border moves, but its position is not stored
   }
@@ -49,9 +49,9 @@ export function border(root, spec, signal) {
     made.onpointerup = made.onpointercancel = () => (made.onpointermove = made.onpointerup = null);
   }, { signal });
   made.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    const way = axis === "x" ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!way) return;
-    put(size() + way * sign * STEP);
+    const direction = axis === "x" ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!direction) return;
+    put(size() + direction * sign * STEP);
     event.preventDefault();
     event.stopPropagation();
   }, { signal });

@@ -20,7 +20,7 @@ export class Header {
     this.previous = button("byl-step byl-previous", "‹ Previous", "Previous stage (←)", () => store.go(stages.next(store.index, -1)));
     this.next = button("byl-step byl-next", "Next ›", "Next stage (→)", () => store.go(stages.next(store.index, 1)));
     this.position = make("span", { class: "byl-position" });
-    this.wide = button("byl-toggle", "Wide text", "Give the text most of the width, or the graph (g)", tools.widen, { "aria-pressed": "false" });
+    this.wide = button("byl-toggle", "Wide text", "Widen the text, or the graph (g)", tools.widen, { "aria-pressed": "false" });
     this.presenting = button("byl-toggle byl-present", "Present", "Full screen in large type (Shift+P)", tools.present, { "aria-pressed": "false" });
     this.help = button("byl-toggle", "?", "Keys (?)", tools.help, { "aria-label": "Keys" });
     this.element = make("header", { class: "byl-top" }, make("h2", { class: "byl-title", title: store.state.title }, store.state.title),

@@ -22,7 +22,7 @@ const KEYS = [
   ["z  Z", "undo / redo", "board"],
   ["P", "presenter mode: full screen, large type"],
   ["o", "open / close the group in the graph that has the focus"],
-  ["u", "follow: only what the chosen node depends on, and what depends on it"],
+  ["u", "follow: only the nodes that the chosen node depends on, or that depend on it"],
   ["?", "this help"],
 ];
 

@@ -11,7 +11,7 @@ function card(kind, node, ...content) {
 
 const line = (kind, text) => make("span", { class: `byl-${kind}` }, text);
 
-/** The findings after the stage, with a note on new ones, then those that it resolved. */
+/** The findings after the stage, new ones marked; then the findings that the stage resolved. */
 export function drawFindings(pane, store) {
   const { state, stage } = store;
   const { words } = state;
@@ -35,7 +35,7 @@ export function drawFindings(pane, store) {
   const more = shown.length - MAX_CARDS;
   if (more > 0) pane.append(empty(`… and ${number(more)} more; \`trace[${state.stages.indexOf(stage)}].findings_after\` has all of them.`));
   if (stage.pending) pane.append(empty("The findings of this stage are being computed."));
-  else if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
+  else if (!pane.children.length) pane.append(empty("✓ No findings in this stage."));
 }
 
 function findingCard(f, n, note, extra = "") {
@@ -95,7 +95,7 @@ export function markCards(pane, at) {
 /** The operators that are computed elsewhere in the second trace, with a heading for each kind of move. */
 export function drawMovedOperators(pane, stage) {
   const cards = stage.moved.flatMap((m, n) => [...(m.way === stage.moved[n - 1]?.way ? [] : [make("h4", {}, m.way)]), card("change", m.node, line("message", m.text))]);
-  pane.replaceChildren(...cards, ...andMore(stage.moved_total - stage.moved.length), cards.length ? "" : empty("Each operator that both have is on the host in both, or in regions of one back end."));
+  pane.replaceChildren(...cards, ...andMore(stage.moved_total - stage.moved.length), cards.length ? "" : empty("No operator moved: each is on the host in both traces, or in regions of the same back end."));
 }
 
 /** The structural differences between before and after. */

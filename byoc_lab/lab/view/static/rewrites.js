@@ -2,7 +2,7 @@
 import { buttons } from "./header.js";
 import { counted, make, number } from "./text/relay_text.js";
 
-const PATIENCE = 4000; // ms to wait for a step from the kernel before reporting that the kernel may be gone
+const STEP_TIMEOUT = 4000; // ms to wait for a step from the kernel before reporting that the kernel may be gone
 
 export class Rewrites {
   /** @param {import("./store.js").Store} store @param {HTMLElement[]} more further elements of the bar
@@ -52,6 +52,6 @@ export class Rewrites {
       if (this.store.at !== at || this.store.step) return;
       this.words.replaceChildren("This page does not contain this rewrite; open the trace in a running notebook to see it.");
       this.say();
-    }, PATIENCE);
+    }, STEP_TIMEOUT);
   }
 }

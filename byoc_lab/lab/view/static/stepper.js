@@ -33,7 +33,7 @@ const PANELS = {
 /** Draw the view, and again whenever it gets another state. */
 function render({ model, el }) {
   addStyle(el);
-  const options = { ...OPTIONS }; // the reader's choices hold for all states
+  const options = { ...OPTIONS }; // the reader's choices apply to all states
   let remove = view(model, el, options);
   const again = () => {
     const focused = el.contains(document.activeElement);
@@ -122,7 +122,7 @@ function view(model, el, options) {
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },
-      "The kernel that made this has ended: selecting a node no longer reaches Python, and rewrites that were not shown yet cannot be computed. Stages, text, graph, search and history still work. Run it again to connect it."));
+      "The kernel of this view has ended: selecting a node no longer reaches Python, and rewrites that were not shown yet cannot be computed. Stages, text, graph, search and history still work. Run the cell again to reconnect."));
   });
 
   // A panel is drawn when it is shown.
@@ -180,22 +180,22 @@ function view(model, el, options) {
     if (found.dataset.node) store.choose(found.dataset.node, true);
   }
 
-  /** Show the next finding of the stage; after the last one, the first finding of the next stage with
-   * findings. */
-  function nextFinding(way) {
+  /** Show the next finding (`direction` 1) or the previous one (-1); after the last finding of the stage,
+   * the first finding of the next stage with findings. */
+  function nextFinding(direction) {
     shownNow("Findings");
     const cards = [...panels.Findings.querySelectorAll("[data-finding]")];
-    const at = cards.findIndex((c) => c.classList.contains("byl-now")) + way;
+    const at = cards.findIndex((c) => c.classList.contains("byl-now")) + direction;
     const now = cards[at === -2 ? cards.length - 1 : at];
     if (now) {
       for (const c of cards) c.classList.toggle("byl-now", c === now);
       return showFinding(Number(now.dataset.finding));
     }
     const has = (stage) => (state.modules[stage.after ?? stage.before]?.findings.length ?? 0) > 0;
-    for (let n = store.index + way; n >= 0 && n < state.stages.length; n += way) {
+    for (let n = store.index + direction; n >= 0 && n < state.stages.length; n += direction) {
       if (!has(state.stages[n])) continue;
       store.go(n);
-      return nextFinding(way);
+      return nextFinding(direction);
     }
   }
 

@@ -10,7 +10,7 @@ import { compared } from "./text/compare.js";
  * @typedef {"stage" | "rewrite" | "selection" | "options" | "known" | "kernel"} Topic
  */
 
-const PENDING = ["all", "before", "text", ""]; // of a stage, from first to last
+const PENDING = ["all", "before", "text", ""]; // missing data of a stage; each value has less than the previous
 // ms for which a stage or a rewrite is shown before the kernel computes other data than the next step
 const PAUSE = 300;
 
@@ -23,7 +23,7 @@ export class Store {
   /**
    * @param {any} model anywidget's model, or the stand-in of a saved page
    * @param {typeof OPTIONS} options changed by `show`
-   * @param {AbortSignal} signal ends the listening
+   * @param {AbortSignal} signal removes the listeners
    */
   constructor(model, options, signal) {
     this.model = model;
@@ -208,7 +208,7 @@ export class Store {
     const stage = this.state.stages[n];
     const last = stage.step;
     const again = last?.rewrite === step.rewrite && last.pending !== "";
-    if (again) step.modules.forEach((module, k) => (module.scene = last.modules[k].scene)); // they are drawn
+    if (again) step.modules.forEach((module, k) => (module.scene = last.modules[k].scene)); // keep the drawn scenes
     stage.step = step;
     if (stage === this.stage && step === this.step) this.tell("rewrite", again);
   }

@@ -33,7 +33,7 @@ class TestMissingBegin(RuleChecks):
         found = self.only_finding(main(end("%x")))
         assert found.message.startswith("compiler_end[A] closes no region")
 
-    def test_operator_is_called_inside_a_region_only_if_it_is(self) -> None:
+    def test_message_says_whether_the_operator_is_inside_a_region(self) -> None:
         seen: set[bool] = set()
         for mod in (m.mod for seed in range(10) for m in mutants(random_module(seed))):
             regions = [RegionSet(func, lambda *_: None) for func in mod.functions.values()]

@@ -49,7 +49,7 @@ def test_only_regions_merged_across_branches_are_reported(
 
 
 def chain(ifs: int) -> IRModule:
-    """Values of which each is computed in a branch of an `if`, or not."""
+    """A chain of `if`s: each value is the relu of the previous one, with or without a tanh."""
     c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(4,))
     at: relay.Expr = x
     for _ in range(ifs):

@@ -21,7 +21,7 @@ def write(path: Path, *lines: object) -> Path:
 def begin(name: str, text: str | None = TEXT, time: float = 1.0, **more: object) -> dict:
     """The line that begins a pass.
 
-    text: of the module; None if it is the previous one.
+    text: the text of the module; None if the module is the previous one.
     """
     module = {"same": True} if text is None else {"module": text}
     return {"event": "begin", "pass": name, "time": time, **module, **more}
@@ -33,5 +33,5 @@ def end(name: str, text: str | None = None, time: float = 3.5) -> dict:
 
 
 def ran(name: str, *inner: dict, text: str | None = None, **more: object) -> list[dict]:
-    """The lines of a pass that ran on the previous module, and changed it to `text` or not."""
+    """The lines of a pass that ran on the previous module. text: the result, None if unchanged."""
     return [begin(name, None, **more), *inner, end(name, text)]

@@ -28,7 +28,7 @@ MODULES = {
     "aborts": lambda: cases.get("fused-ops").plain(),
 }
 # The passes whose results differ between TVM and byoc_lab, and the title of the comparison.
-OTHERS = {("let-bound-calls", "AnnotateTarget"): "with era='0.16' it is the recorded one"}
+OTHERS = {("let-bound-calls", "AnnotateTarget"): "with era='0.16' it equals the recorded result"}
 
 
 def record(folder: Path, *names: str) -> None:

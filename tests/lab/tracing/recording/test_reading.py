@@ -51,7 +51,7 @@ def test_versions_are_kept_and_shown(tmp_path: Path) -> None:
         ([HEAD], "has no pass"),
         ([{**HEAD, "version": 1}], "of version 1"),
         ([HEAD, end("A")], "damaged recording"),
-        ([HEAD, begin("A", None)], "same as the one before, and there is none"),
+        ([HEAD, begin("A", None)], "equal to the previous one, but no module precedes it"),
         ([HEAD, {**begin("A"), "module": 3}], "must be a text"),
         ([HEAD, begin("A", metadata={"b64ndarrays": ["k"]}), end("A")], "'k' was not recorded"),
         ([HEAD, {"event": "array", "key": "k", "data": "?"}], "damaged"),

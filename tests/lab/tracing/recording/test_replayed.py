@@ -46,7 +46,7 @@ def test_replay_with_the_recorded_result_has_events(tmp_path: Path) -> None:
     stage = recorded(tmp_path, "FoldConstant", module(), FoldConstant()(module()))
     again = stage.replayed()
     assert again.same and len(again) == 1 and len(again[0].events) > 0
-    assert again.title == "FoldConstant, run again: the result is the recorded one"
+    assert again.title == "FoldConstant, run again: the result equals the recorded result"
 
 
 def test_replay_with_a_different_result_ends_with_the_recorded_one(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_constants_that_differ_are_measured(tmp_path: Path) -> None:
     other = FoldConstant()(module(1.0 + 2**-10))
     again = recorded(tmp_path, "FoldConstant", module(), other).replayed()
     assert not again.same
-    assert "same structure, and numbers in constants that differ by at most 4.9e-04" in again.title
+    assert "same structure; elements of constants differ by at most 4.9e-04" in again.title
 
 
 def test_pass_that_raised_only_in_tvm_says_so(tmp_path: Path) -> None:
@@ -74,9 +74,7 @@ def test_pass_that_raised_only_in_tvm_says_so(tmp_path: Path) -> None:
     )
     again = recorded(tmp_path, "FoldConstant", module(), message).replayed()
     assert again.difference is None and again.error is None
-    assert again.title.endswith(
-        "gives a result here, and TVM raised InternalError: Check failed: x"
-    )
+    assert again.title.endswith("succeeds here, but TVM raised InternalError: Check failed: x")
 
 
 def test_pass_that_raises_here_says_whether_it_raised_in_tvm(tmp_path: Path) -> None:
@@ -85,7 +83,7 @@ def test_pass_that_raises_here_says_whether_it_raised_in_tvm(tmp_path: Path) -> 
         raise PassError("no")
 
     stage = recorded(tmp_path, "FoldConstant", module(), module())
-    assert stage.replayed(bad).title.endswith("it fails here, and TVM gave a result")
+    assert stage.replayed(bad).title.endswith("it fails here, but succeeded in TVM")
     both = recorded(tmp_path, "FoldConstant", module(), "no").replayed(bad)
     assert both.title.endswith("it fails here and in TVM, which raised InternalError: no")
 

@@ -35,7 +35,7 @@ def chains(following: Callable[[relay.Expr], relay.Expr]) -> list[list[str]]:
         (lambda x: relay.Call(DEFINED, [x]), "test.follower"),
         (lambda x: relay.Call(foreign_op("relax.nn.relu"), [x], DictAttrs({})), "nn.relu"),
     ],
-    ids=["function", "with a constant", "an operator of one's own", "of Relax"],
+    ids=["function", "with a constant", "a user-defined operator", "of Relax"],
 )
 def test_elementwise_operator_is_grouped_with_the_operator_before_it(
     following: Callable[[relay.Expr], relay.Expr], name: str

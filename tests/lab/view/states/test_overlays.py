@@ -78,7 +78,7 @@ def test_cards_give_times_and_kernels_of_nodes(traced: Any) -> None:
     cards = Cards([card(symbols[0], (conv,)), card(symbols[1], (dense,))])
     found = overlays_of(trace, ids, [cards])
     assert sorted(found["numbers"]["time"]["values"].values()) == [3.0, 3.0, 12.0, 12.0], (
-        "of both regions, and of the operators with which their kernels begin"
+        "times of both regions, and of the first operators of their kernels"
     )
     shown = texts(state)
     named = {i: k for i, k in found["kernels"].items() if "nn.conv2d(" in shown.get(i, "")}
@@ -105,7 +105,7 @@ def test_report_gives_errors_as_shares_of_the_tolerance(traced: Any) -> None:
     region = Comparison(f"@{symbol}", error=3e-6, tolerance=1e-6, scale=1.0, place=(0,), wrong=1)
     found = overlays_of(trace, ids, [Report((region,), ())])
     error = found["numbers"]["error"]
-    assert list(error["values"].values()) == [pytest.approx(3.0)], "of the region"
+    assert list(error["values"].values()) == [pytest.approx(3.0)], "the error of the region"
     assert error["most"], "a group has the largest error inside, not their sum"
 
 

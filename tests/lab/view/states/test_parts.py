@@ -23,7 +23,7 @@ from tests.lab.view.samples import chain, mobilenet
 
 
 def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
-    """The browser's state after it received the list of stages and all parts of each stage."""
+    """The state in the browser after it has received the list of stages and all parts."""
     made = Parts(trace, whole=False)
     state = json.loads(json.dumps(made.state))
     held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
@@ -123,7 +123,7 @@ def test_module_is_sent_again_only_to_a_reloaded_page(
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
     first = ask(stepper, 1, "picture")["part"]
-    assert len(first["modules"]) == 1, "the module before it came with the first part"
+    assert len(first["modules"]) == 1, "the module before the stage was sent with the first part"
     assert ask(stepper, 1, "picture")["part"]["modules"] == []
     again = ask(stepper, 1, "picture", page="second")["part"]
     stage = again["stage"]

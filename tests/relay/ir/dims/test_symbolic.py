@@ -59,12 +59,12 @@ def value(tree, names):
     return (BINARY | BY_NUMBER)[key](value(a, names), value(b, names))
 
 
-def length(tree):
+def dimension(tree):
     """The tree as a dimension."""
     if not isinstance(tree, tuple):
         return {"n": N, "m": M}.get(tree, tree)
     key, a, b = tree
-    return computed(key, length(a), length(b))
+    return computed(key, dimension(a), dimension(b))
 
 
 def at(made, n, m):
@@ -73,12 +73,12 @@ def at(made, n, m):
 
 @given(trees(), st.integers(0, 30), st.integers(0, 30))
 def test_dimension_equals_python_s_result(tree, n, m) -> None:
-    assert at(length(tree), n, m) == value(tree, {"n": n, "m": m})
+    assert at(dimension(tree), n, m) == value(tree, {"n": n, "m": m})
 
 
 @given(trees(), trees())
 def test_equal_dimensions_are_equal_for_every_value(one, other) -> None:
-    a, b = length(one), length(other)
+    a, b = dimension(one), dimension(other)
     if a == b:
         assert hash(a) == hash(b)
         assert all(at(a, n, n + k) == at(b, n, n + k) for n in range(9) for k in range(9))
@@ -86,7 +86,7 @@ def test_equal_dimensions_are_equal_for_every_value(one, other) -> None:
 
 @given(trees(), trees(), trees())
 def test_sums_and_products_are_commutative_and_associative(one, other, third) -> None:
-    a, b, c = map(length, (one, other, third))
+    a, b, c = map(dimension, (one, other, third))
     assert a + b == b + a and a * b == b * a
     assert (a + b) + c == a + (b + c) and (a * b) * c == a * (b * c)
     assert a * (b + c) == a * b + a * c
@@ -113,7 +113,7 @@ def test_apache_tvm_computes_the_same_dimensions(tree) -> None:
             return value((key, a, b), {})
         return {**BINARY, **made}[key](a, b)
 
-    found, wanted = theirs(tree), length(tree)
+    found, wanted = theirs(tree), dimension(tree)
     if not isinstance(found, int):
         known = {as_dim(names[k]).symbol: d for k, d in (("n", N), ("m", M))}
         found = as_dim(found)
@@ -123,7 +123,7 @@ def test_apache_tvm_computes_the_same_dimensions(tree) -> None:
 
 @given(trees())
 def test_text_and_json_keep_a_symbolic_dimension(tree) -> None:
-    made = length(tree)
+    made = dimension(tree)
     if not isinstance(made, Symbolic):
         return
     x = relay.var("x", shape=(N, M, made))
@@ -164,7 +164,7 @@ def test_any_combined_with_a_symbol_is_any() -> None:
         assert isinstance(made, Any)
 
 
-def test_invalid_comparison_or_length_raises_error() -> None:
+def test_invalid_comparison_or_dimension_raises_error() -> None:
     with pytest.raises(UndecidedError, match="n and 3 cannot be compared"):
         N < 3  # noqa: B015
     with pytest.raises(UndecidedError, match=r"2\.5"):

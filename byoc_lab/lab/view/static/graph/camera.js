@@ -2,16 +2,16 @@
 
 const MOST = 3; // largest scale
 const LEAST = 0.05;
-const SPECKS = 0.4; // smallest scale at which boxes can be distinguished; text has 16 px at scale 1
+const DISTINGUISHABLE = 0.4; // smallest scale at which boxes can be distinguished; text has 16 px at scale 1
 export const READABLE = 0.6;
 const LEGIBLE = 0.75;
 
 export class Camera {
   /**
    * @param {HTMLElement} canvas the window
-   * @param {SVGElement} layer what moves in it
-   * @param {(part: { x: number, y: number, w: number, h: number }) => void} moved is called with the part of the drawing that is shown
-   * @param {AbortSignal} signal ends the listening
+   * @param {SVGElement} layer the element that moves in the window
+   * @param {(part: { x: number, y: number, w: number, h: number }) => void} moved called with the part of the drawing that is shown
+   * @param {AbortSignal} signal removes the listeners
    */
   constructor(canvas, layer, moved, signal) {
     this.canvas = canvas;
@@ -69,13 +69,14 @@ export class Camera {
     this.apply();
   }
 
-  /** Show the whole drawing. If its text would be too small to read and `part` is given: `part`, with
-   * text of 12 px. Without `part`, if boxes could not be distinguished: `first`, the beginning.
+  /** Show the whole drawing if that is large enough; otherwise show only a section of it. If `part` is
+   * given, text must be readable, and the section is `part`, with text of 12 px. Without `part`, boxes
+   * must be distinguishable, and the section is `first`, the beginning.
    * @param {{ x: number, y: number, w: number, h: number } | undefined} part
    * @param {{ x: number, y: number, w: number, h: number }} first */
   fitAround(part, first) {
     this.fit();
-    if (this.scale >= (part ? LEGIBLE : SPECKS)) return;
+    if (this.scale >= (part ? LEGIBLE : DISTINGUISHABLE)) return;
     this.scale = part ? LEGIBLE : READABLE;
     const { x, y, w, h } = part ?? first;
     this.centreOn(x + w / 2, y + h / 2);

@@ -2,15 +2,16 @@
 // Pure functions: they run in a Web Worker (see layout_worker.js) and under node.
 //
 // A layered drawing (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
-// structures", 1981), for each open group by itself, inner ones first; outside it is one box, with a port
-// where an edge passes its border. In a group: the layer of an item is its longest path from a source
-// (`layered`); where an edge passes a layer it has a wire there, which takes part in all that follows, up to
-// SIZES.longest layers; items are ordered by the means of their neighbours, so that few edges cross (`order`);
-// the layers are broken into columns that show the text largest (`split`); items move to the means of their
-// neighbours as far as their order allows (`align`). What the last layout had stays where it was, if that
-// costs little room: the eye follows a rewrite, not a new drawing.
+// structures", 1981) of each open group, inner groups first. In the layout of the enclosing group, a group is
+// one box, with a port for each edge that crosses its border. Steps in a group: the layer of an item is the
+// length of its longest path from a source (`layered`); an edge over several layers gets a wire in each of
+// them (up to SIZES.longest), which is placed like an item; items are ordered by the means of their
+// neighbours, so that few edges cross (`order`); the layers are divided into the columns that allow the
+// largest text (`split`); items move to the means of their neighbours as far as their order allows (`align`).
+// Items keep their positions from the last layout if that costs little room, so that the reader can follow a
+// rewrite.
 //
-// Cost: the edges times the layers that they pass, at most SIZES.longest.
+// Cost: the number of edges times the layers that each one crosses, at most SIZES.longest.
 import { absolute, addMark, centreOf, pathOf } from "./layout_paths.js";
 import { align, order, settle, split, tailOf, widthOf } from "./layout_placing.js";
 import { SIZES } from "./layout_sizes.js";
@@ -20,7 +21,7 @@ import { inOrder } from "./topology.js";
  * @typedef {{ key: string, box: number, group: number, open: boolean, x: number, y: number, w: number, h: number }} PlacedNode
  * @typedef {{ kind: "begin" | "end", id: string, x: number, y: number, last: boolean }} PlacedMark
  * @typedef {{ from: string, to: string, points: number[][], crossing: boolean, marks: PlacedMark[] }} PlacedEdge
- * @typedef {Record<string, Record<string, number>>} Columns for each open group (key "": the whole), in which column its members are
+ * @typedef {Record<string, Record<string, number>>} Columns for each open group (key "": the whole graph): the column of each member
  * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[], columns: Columns }} Placed
  */
 
@@ -38,9 +39,9 @@ export function layOut(scene, open, room, last = null) {
   return absolute(boxes[boxes.length - 1], edges);
 }
 
-/** The boxes and groups that can be seen, with the group each is drawn in, in evaluation order. */
+/** The visible boxes and groups in evaluation order, each with the group in which it is drawn. */
 function visibleUnits(scene, opened) {
-  const made = new Map(); // of groups, by position
+  const made = new Map(); // group index -> its unit
   const units = [];
   const unitOf = new Array(scene.boxes.length);
   const hidden = []; // for each group: the closed group that hides it, or -1
@@ -74,7 +75,7 @@ function visibleUnits(scene, opened) {
   return { units, unitOf };
 }
 
-/** The arrows between visible units, one for each pair of units. */
+/** The arrows between visible units, at most one for each pair of units. */
 function visibleEdges(scene, { unitOf }) {
   const found = new Map();
   for (const [from, to, crossing, begin, end] of scene.arrows) {

@@ -1,14 +1,14 @@
 // Placing the layers of a layout: order in a layer, columns of layers, positions in a column.
 import { SIZES } from "./layout_sizes.js";
 
-/** A name that a node keeps if a different group is folded around it: the name of its last box.
+/** A key of a node that does not depend on the groups folded around it: the name of its last box.
  * @param {string} key */
 export function tailOf(key) {
   return key.slice(key.lastIndexOf(":") + 1);
 }
 
-/** Order the items in each layer so that few edges cross: by the means of their neighbours, down and
- * up. Items with equal means keep the order `was`. */
+/** Order the items in each layer by the means of their neighbours, so that few edges cross, in sweeps
+ * down and up. Items with equal means keep the order `was`. */
 export function order(layers, was) {
   const at = new Map();
   const number = (layer) => layer.forEach((item, n) => at.set(item, n));
@@ -71,7 +71,7 @@ export function split(layers, room, before) {
   }
   if (!best || !before) return best ? best.columns : [];
   const kept = [[]];
-  let column = -1; // as it was numbered
+  let column = -1; // number of the column in `before`
   for (const layer of layers) {
     const numbers = layer.map((i) => (i.unit ? before[tailOf(i.unit.key)] : undefined)).filter((n) => n !== undefined);
     const wanted = numbers.length ? Math.min(...numbers) : column;

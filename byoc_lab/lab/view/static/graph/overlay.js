@@ -5,8 +5,8 @@ import { draw } from "./scene_drawing.js";
 const WORDS = /** @type {Record<string, string>} */ ({ flops: "FLOP", bytes: "bytes moved", coverage: "coverage", time: "time", error: "error / tolerance" });
 
 const MEANING = /** @type {Record<string, string>} */ ({
-  flops: "floating-point operations of a call", bytes: "bytes read and written", coverage: "share of the operators", time: "seconds of the last profiled call; of a fused kernel, at its first operator",
-  error: "largest error as a share of its tolerance; ✖ where it is above",
+  flops: "floating-point operations of a call", bytes: "bytes read and written", coverage: "share of the operators", time: "seconds of the last profiled call; the time of a fused kernel is at its first operator",
+  error: "largest error as a share of its tolerance; ✖ if it exceeds the tolerance",
 });
 
 /** The overlays that a view can show, by name. @param {Sent.Overlays} known @returns {[string, string][]} */

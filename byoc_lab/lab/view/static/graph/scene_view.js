@@ -9,7 +9,7 @@ import { counted, make } from "../text/relay_text.js";
 import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
 import { firstNew, groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
 
-const WINDOWS = 3; // that a graph may be wide or high after "Open all"
+const WINDOWS = 3; // maximum width and height of a graph after "Open all", in windows
 const LEGEND = [
   [".byl-region", "region", "annotated region"],
   [".byl-external", "external", "external function"],
@@ -20,7 +20,7 @@ const LEGEND = [
   [".byl-note", "note", "begin, end"],
   [".byl-fresh.byl-box", "fresh", ""],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
-  [".byl-reason-badge", "reason", "why it is not in a region, or not only there"],
+  [".byl-reason-badge", "reason", "why it is not in a region, or also computed outside"],
 ];
 
 export class SceneView {
@@ -46,7 +46,7 @@ export class SceneView {
     this.hits = make("span", { class: "byl-hits", role: "status" });
     this.overlay = make("select", { class: "byl-overlays", "aria-label": "Overlay: what the colours of the boxes show" });
     this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });
-    this.flow = button("Follow", "Show only what the chosen node depends on and what depends on it (u)", () => this.follow(), { class: "byl-follow", "aria-pressed": "false" });
+    this.flow = button("Follow", "Show only the nodes that the chosen node depends on, or that depend on it (u)", () => this.follow(), { class: "byl-follow", "aria-pressed": "false" });
     this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.overlay, this.flow,
       button("Open all", "Open all groups", () => this.openAll()), button("Fold all", "Fold all groups", () => this.foldAll()),
       button("−", "Zoom out", () => this.camera.zoom(1 / 1.3)), button("+", "Zoom in", () => this.camera.zoom(1.3)),

@@ -23,6 +23,6 @@ export function inOrder(items, links) {
     }
   };
   for (const item of items) if (waits.get(item) === 0 && !done.has(item)) take(item);
-  for (const item of items) if (!done.has(item)) take(item); // in a cycle
+  for (const item of items) if (!done.has(item)) take(item); // items of a cycle
   return [...done];
 }
