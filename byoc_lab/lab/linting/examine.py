@@ -43,7 +43,9 @@ def grouped(found: list[Finding]) -> list[Finding]:
 
 
 def _explains(cause: Finding, finding: Finding) -> bool:
-    return finding is not cause and finding.code in cause.explains and finding.node in cause.covers
+    if finding is cause or finding.code not in cause.explains:
+        return False
+    return any(node in cause.covers for node in (finding.node, *finding.others))
 
 
 def in_text_order(found: list[Finding], mod: IRModule) -> list[Finding]:

@@ -54,6 +54,20 @@ def test_most_random_modules_are_valid() -> None:
     assert {seed % len(WAYS) for seed in valid} == set(range(len(WAYS))), "every way of annotating"
 
 
+SMALL_CYCLES = ["case merge-around-if", "MergeCompilerRegions/annotatable_diamond"]
+
+
+@pytest.mark.parametrize("name", SMALL_CYCLES)
+def test_cycle_from_a_missing_begin_or_a_nested_region_is_listed_below_it(name: str) -> None:
+    below = 0
+    for mutant in mutants(corpus()[name]):
+        codes = [f.code for f in lint(mutant.mod)]
+        if mutant.kind in ("delete", "double"):
+            assert "BYL012" not in codes or len(codes) == 1, str(mutant)
+            below += sum(f.code == "BYL012" for f in mutant.findings) - codes.count("BYL012")
+    assert below
+
+
 def _is_restored(mutant: Mutant) -> bool:
     made = fix(mutant.mod)
     return bool(made) and structural_equal(made.apply(), mutant.origin)

@@ -55,6 +55,7 @@ class MissingBegin(LintRule):
     """
 
     code, name = "BYL001", "missing-begin"
+    explains = ("BYL012",)
     VALID = (
         Sample(f"{_HEAD}  %0 = {_begin('%x')};\n  %1 = nn.relu(%0);\n  {_end('%1')}\n}}"),
         Sample(
@@ -187,6 +188,7 @@ class MissingBegin(LintRule):
             subject,
             position,
             severity=_severity(compiler),
+            covers=frozenset((user,)),
             others=others,
             proposals=[*direct, *more],
         )

@@ -35,7 +35,7 @@ class NestedPartition(LintRule):
     """
 
     code, name = "BYL003", "nested-partition"
-    explains = ("BYL004", "BYL006", "BYL007")
+    explains = ("BYL004", "BYL006", "BYL007", "BYL012")
     VALID = (
         Sample(
             f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
@@ -113,6 +113,7 @@ class NestedPartition(LintRule):
             begin,
             subject,
             0,
+            covers=frozenset((begin, value)),
             proposals=proposals,
         )
 
