@@ -41,12 +41,8 @@ from byoc_lab import backends, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.display import VIEW as _VIEW
 from byoc_lab.display import View as _View
-from byoc_lab.lab.comparing import Comparison, compare
-from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.language import RELAY as _RELAY
 from byoc_lab.lab.language import Language as _Language
-from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
-from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
@@ -60,8 +56,12 @@ if TYPE_CHECKING:
     from byoc_lab.lab.checking.bisection import bisect
     from byoc_lab.lab.checking.covering import coverage
     from byoc_lab.lab.checking.validation import validate
+    from byoc_lab.lab.comparing import Comparison, compare
+    from byoc_lab.lab.diffing import Diff, apply, diff
     from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
+    from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
     from byoc_lab.lab.reducing import reduce
+    from byoc_lab.lab.tracing import Trace, load_trace, trace
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
 
@@ -100,35 +100,37 @@ _READERS["tvm"].fill(_reader)  # imports TVM
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")
 
-# Functions that run modules import more packages, and those that explain are large: they are
-# imported on first use.
+# The language, the passes and the back ends are imported; the laboratory on first use.
 _LAZY = {
-    "Explanation": "byoc_lab.lab.explaining",
-    "Explanations": "byoc_lab.lab.explaining",
-    "bisect": "byoc_lab.lab.checking.bisection",
-    "board": "byoc_lab.lab.view.board",
-    "build": "byoc_lab.run.build",
-    "coverage": "byoc_lab.lab.checking.covering",
-    "decode": "byoc_lab.lab.explaining",
-    "evaluate": "byoc_lab.run.reference",
-    "explain": "byoc_lab.lab.explaining",
-    "explain_patterns": "byoc_lab.lab.explaining",
-    "many": "byoc_lab.jobs",
-    "reduce": "byoc_lab.lab.reducing",
-    "validate": "byoc_lab.lab.checking.validation",
-}
+    "byoc_lab.jobs": ["many"],
+    "byoc_lab.lab.checking.bisection": ["bisect"],
+    "byoc_lab.lab.checking.covering": ["coverage"],
+    "byoc_lab.lab.checking.validation": ["validate"],
+    "byoc_lab.lab.comparing": ["Comparison", "compare"],
+    "byoc_lab.lab.diffing": ["Diff", "apply", "diff"],
+    "byoc_lab.lab.explaining": [
+        "Explanation", "Explanations", "decode", "explain", "explain_patterns",
+    ],
+    "byoc_lab.lab.linting": ["Finding", "Findings", "Fix", "fix", "lint"],
+    "byoc_lab.lab.reducing": ["reduce"],
+    "byoc_lab.lab.tracing": ["Trace", "load_trace", "trace"],
+    "byoc_lab.lab.view.board": ["board"],
+    "byoc_lab.run.build": ["build"],
+    "byoc_lab.run.reference": ["evaluate"],
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def __getattr__(name: str) -> _Any:
     if name in ("importers", "relax"):
         return _import_module(f"byoc_lab.{name}")
-    if name not in _LAZY:
+    if name not in _MODULE_OF:
         from byoc_lab.errors import UnknownAttributeError
 
         raise UnknownAttributeError(
             f"module 'byoc_lab' has no attribute {name!r}", lambda: _where_instead(name)
         )
-    return getattr(_import_module(_LAZY[name]), name)
+    return getattr(_import_module(_MODULE_OF[name]), name)
 
 
 def _where_instead(name: str) -> str:

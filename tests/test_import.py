@@ -45,6 +45,17 @@ def test_import_patches_nothing() -> None:
     subprocess.run([sys.executable, "-c", SNAPSHOT], check=True, timeout=900)
 
 
+def test_import_loads_no_function_of_the_laboratory() -> None:
+    """Each is imported on first use; `language` only has the slots that they fill."""
+    script = (
+        "import sys, byoc_lab; print(*(m for m in sys.modules if m.startswith('byoc_lab.lab.')))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=900
+    ).stdout
+    assert shown.split() == ["byoc_lab.lab.language"]
+
+
 def test_modules_with_names_of_tvm_are_real_files() -> None:
     """Python imports each from a file; no code inserts entries into sys.modules."""
     for name in ("transform", "relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl"):
