@@ -185,8 +185,10 @@ def differences(found: Any, wanted: Any, tolerance: float = TOLERANCE) -> str:
         return f"expected a result of shape {np.shape(wanted)}, found {np.shape(found)}"
     if np.allclose(found, wanted, rtol=tolerance, atol=tolerance):
         return ""
+    if nans := int((np.isnan(found) & ~np.isnan(wanted)).sum()):
+        return f"the numbers are wrong: {counted(nans, 'element')} of the result: nan"
     largest = float(np.max(np.abs(np.asarray(found) - np.asarray(wanted))))
-    return f"the numbers are wrong: the largest difference from the plain network is {largest:.3g}"
+    return f"the numbers are wrong: the largest difference from the right result is {largest:.3g}"
 
 
 def without_annotations(mod: IRModule) -> IRModule:

@@ -69,6 +69,6 @@ def test_changed_network_is_reported_with_its_operators() -> None:
 def test_wrong_results_report_difference_or_shape() -> None:
     plain = _module(PLAIN)
     message = _message(structure.wrong_numbers(_module(PLAIN.replace("tanh", "negative")), plain))
-    assert "the largest difference from the plain network is" in message
+    assert "the largest difference from the right result is" in message
     message = _message(structure.wrong_numbers(_module(PLAIN.replace("nn.relu", "sum")), plain))
     assert message == "expected a result of shape (2, 3), found ()"

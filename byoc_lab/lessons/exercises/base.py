@@ -180,7 +180,7 @@ class Exercise(ABC):
         hint = self.hint_of(mistake.key) or (
             "The linter's message names the call and the cause; start there."
         )
-        note = ("your function is right for the module you see, but not for another one",)
+        note = ("your answer is right for the variant that you see, but not for another one",)
         return Verdict(
             False,
             (*(note if hidden else ()), mistake.message),

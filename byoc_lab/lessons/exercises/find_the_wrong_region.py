@@ -47,9 +47,10 @@ name.
         "kind": "The answer is the name of a global function, a str.",
         "unknown": "There is no region of this name in the modules.",
         "main": "@main only calls the regions; the fault is in one of these.",
-        "after": "That region gets wrong inputs: its result is wrong, its code is right. Go "
-        "towards the input of the network.",
-        "before": "That region is right, and so is its result. Go towards the result.",
+        "after": "That region has the same code in both modules, but gets wrong inputs. Go towards "
+        "the input of the network.",
+        "before": "That region is right, and so is its result. Go towards the result of the "
+        "network.",
     }
     hints = (
         "Follow one input through both modules, and compare the results of each region.",
@@ -79,8 +80,9 @@ name.
             return Mistake("main", "@main itself has no fault", wrong)
         if reply not in names:
             return Mistake("unknown", f"no region is named {reply!r}", wrong)
-        key = "after" if names.index(reply) > names.index(name) else "before"
-        return Mistake(key, f"{reply} computes the right results", wrong)
+        if names.index(reply) > names.index(name):
+            return Mistake("after", f"{reply} computes its result correctly from its inputs", wrong)
+        return Mistake("before", f"{reply} computes the same in both modules", wrong)
 
     def _name(self, mod: IRModule, seed: int) -> str:
         return _regions(mod)[1 + seed % (REGIONS - 2)]

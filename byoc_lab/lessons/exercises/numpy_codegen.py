@@ -34,7 +34,8 @@ class NumpyCodegen(Exercise):
 Write `answer(function)`. It gets the function of a region, of `add`, `subtract`, `multiply`,
 `nn.relu` and `tanh`, with parameters and constants as operands. It returns a Python function that
 takes the parameters as NumPy arrays, in their order, and returns the result as an array of float32.
-It must not change its inputs. This is what `byoc_lab.backends.PythonRegion` takes.
+It is called more than once, and must not change its inputs. This is what
+`byoc_lab.backends.PythonRegion` takes.
 """
     stub = """\
 import numpy as np
@@ -51,11 +52,15 @@ def answer(function):
     shown = "function, arrays = task.start()\nprint(function)"
     mistakes = {
         "numbers": "Your function computes different results. Which operators have an order of "
-        "operands, and does each call get the values of its operands?",
+        "operands, and does each call get the values of its operands, unchanged by another call?",
+        "not-array": "The result is one NumPy array: the value of the function's body itself.",
         "shape": "The result has another shape: is it the value of the function's body?",
-        "dtype": "The result has another dtype: an array or number of float64 widens it.",
+        "dtype": "The result has another dtype: an array or number of float64 widens float32.",
+        "second-call": "Your function is right if it is called once. What does it keep from one "
+        "call to the next?",
         "changed-input": "Your function writes into an array that it was given (out=, +=).",
-        "not-callable": "answer(function) returns a function over arrays, not their result.",
+        "not-callable": "answer(function) returns a function over arrays: not its result, and not "
+        "an object that holds the function.",
         "kind": "The answer is a function that gets the region's function.",
         "unhandled": "An operator or a kind of operand is not handled: print(function) shows them.",
         "none": "Your function returns None for some region.",
@@ -74,7 +79,8 @@ def answer(function):
         random = np.random.RandomState(seed)
         params = [relay.var(f"p{n}", shape=SHAPE) for n in range(2 + seed % 2)]
         values: list[relay.Expr] = [*params, numbers(random, *SHAPE)]
-        out = relay.subtract(values[-1], params[0])
+        shared = relay.subtract(params[0], params[1])  # of both signs, used before and after relu
+        out = relay.subtract(values[-1], relay.add(relay.nn.relu(shared), shared))
         for _ in range(6):
             name = OPERATORS[int(random.randint(len(OPERATORS)))]
             builder = relay.nn.relu if name == "nn.relu" else getattr(relay, name)
@@ -98,30 +104,40 @@ def answer(function):
     def respond(self, answer: Any, question: Any) -> Any:
         function, arrays = question
         run = answer(function)
-        if not callable(run):
-            return [False, None, None]
-        given = [array.copy() for array in arrays]
-        return [True, run(*given), given]
+        if not self.is_function(run):
+            return type(run).__name__
+        given, others = [array.copy() for array in arrays], [-array for array in arrays]
+        return [run(*given), given, run(*others), answer(function)(*others)]
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
-        if not isinstance(reply, (list, tuple)) or len(reply) != 3:
-            return Mistake("kind", "expected a function of a region")
-        is_function, found, given = reply
         function, arrays = self.question(seed)
         mod = IRModule.from_expr(function)
-        if is_function is not True:
-            return Mistake("not-callable", "expected a function over arrays", mod)
-        if found is None:
-            return Mistake("none", "the function returned None", mod)
+        if not isinstance(reply, (list, tuple)) or len(reply) != 4:
+            found = reply if isinstance(reply, str) else type(reply).__name__
+            return Mistake("not-callable", f"expected a function over arrays, found {found}", mod)
+        found, given, again, alone = reply
         if not isinstance(given, (list, tuple)) or not all(
             np.array_equal(a, b) for a, b in zip(given, arrays, strict=True)
         ):
             return Mistake("changed-input", "an input has other values after the call", mod)
-        if not isinstance(found, np.ndarray) or found.shape != SHAPE:
-            shown = np.shape(found) if isinstance(found, np.ndarray) else type(found).__name__
-            return Mistake("shape", f"expected an array of shape {SHAPE}, found {shown}", mod)
-        if found.dtype != np.float32:
-            return Mistake("dtype", f"expected float32, found {found.dtype}", mod)
-        wanted = evaluate(infer_module(mod), arrays, dtype="float64").value
-        message = structure.differences(found, wanted, 1e-4)
-        return Mistake("numbers", message, mod) if message else None
+        others = [-array for array in arrays]
+        if (mistake := _wrong(found, arrays, mod) or _wrong(alone, others, mod)) is not None:
+            return mistake
+        if _wrong(again, others, mod) is not None:
+            return Mistake("second-call", "the second call of one function is wrong", mod)
+        return None
+
+
+def _wrong(found: Any, arrays: list[np.ndarray], mod: IRModule) -> Mistake | None:
+    """The mistake in the result of one call."""
+    if found is None:
+        return Mistake("none", "the function returned None", mod)
+    if not isinstance(found, np.ndarray):
+        return Mistake("not-array", f"expected an array, found {type(found).__name__}", mod)
+    if found.shape != SHAPE:
+        return Mistake("shape", f"expected an array of shape {SHAPE}, found {found.shape}", mod)
+    if found.dtype != np.float32:
+        return Mistake("dtype", f"expected float32, found {found.dtype}", mod)
+    wanted = evaluate(infer_module(mod), arrays, dtype="float64").value
+    message = structure.differences(found, wanted, 1e-4)
+    return Mistake("numbers", message, mod) if message else None

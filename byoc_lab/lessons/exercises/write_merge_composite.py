@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
+from byoc_lab.errors import enumerated
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.tables import composites_of
@@ -19,7 +21,7 @@ from byoc_lab.lessons.tools import module_of
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.relay.analysis.structural import structural_equal
-from byoc_lab.relay.ir.expr import Call, Expr, Function
+from byoc_lab.relay.ir.expr import Call, Expr, Function, bind
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -73,13 +75,18 @@ rewrites with patterns.
     shown = "task.start()[0]"
     mistakes = {
         "no-composite": "No function has the attribute Composite, by which back ends find it.",
-        "check-ignored": "There are more matches than the real pass accepts: an entry may have a "
-        "check.",
+        "check-ignored": "A composite is a match that the check of its entry refuses; a check gets "
+        "the root of the match.",
         "missed": "The real pass finds more: are all entries tried, and all calls?",
-        "order": "The matches have other names: the entries are tried one after the other over "
-        "the whole function, in the order of the table.",
+        "order": "Some calls are in a composite of another entry: the entries are tried one after "
+        "the other, each over the whole function, in the order of the table.",
+        "name": "The attribute Composite is the name of an entry, as it is in the table.",
+        "global": "A composite is a function of the module. MergeComposite puts it into @main, "
+        "where it is called.",
+        "rest": "Without its composites, the function is no longer the one that you were given: "
+        "compare the operators, and the operands of each call.",
         "the-pass": "Your answer calls the pass that it must replace. What does that pass do?",
-        "kind": "The answer returns a module, not a function.",
+        "kind": "The answer returns a module with a function main, nothing else.",
         "none": "The answer returns nothing.",
         "unpacked": "An entry has two or three parts: unpack it so that both work.",
     }
@@ -128,7 +135,7 @@ rewrites with patterns.
                 return wrong
             wanted = MergeComposite(table())(mod)
             if not structural_equal(_normal(found), _normal(wanted)):
-                return _difference(found, wanted)
+                return _difference(found, wanted, mod)
         return None
 
 
@@ -173,21 +180,41 @@ def _normal(mod: IRModule) -> Expr:
         normal = Function(params, function.body, attrs=attrs)
         return Call(normal, [given[each] for each in params])
 
-    return infer_module(IRModule.from_expr(rebuild(mod["main"], change)))["main"]
+    normal = mod.copy()
+    normal["main"] = rebuild(mod["main"], change)
+    return infer_module(normal)["main"]
 
 
-def _difference(found: IRModule, wanted: IRModule) -> Mistake:
-    have, want = composites_of(found), composites_of(wanted)
-    told = f"expected {[name for name, _ in want]}, found {[name for name, _ in have]}"
+def _without_composites(mod: IRModule) -> Expr:
+    def change(pre: Expr, post: Expr) -> Expr:
+        if not (isinstance(post, Call) and isinstance(post.op, Function)):
+            return post
+        return bind(post.op.body, dict(zip(post.op.params, post.args, strict=True)))
+
+    return rebuild(mod["main"], change)
+
+
+def _difference(found: IRModule, wanted: IRModule, mod: IRModule) -> Mistake:
+    have, want = (Counter(name for name, _ in composites_of(each)) for each in (found, wanted))
+    told = f"expected {sorted(want.elements())}, found {sorted(have.elements())}"
+    if outside := [gv for gv, each in found.functions.items() if "Composite" in (each.attrs or {})]:
+        names = enumerated(f"@{gv.name_hint}" for gv in outside)
+        return Mistake("global", f"composites are functions of the module: {names}", found)
     if not have:
         return Mistake("no-composite", told, found)
-    names = [{name for name, _ in each} for each in (have, want)]
-    if len(have) > len(want) or (_count(have, "edu.add_relu") > _count(want, "edu.add_relu")):
-        return Mistake("check-ignored", told, found)
-    if names[1] - names[0] and len(names[0]) == 1 and "edu.add" not in names[0]:
-        return Mistake("missed", told, found)
-    return Mistake("order", told, found)
-
-
-def _count(composites: list[Any], name: str) -> int:
-    return sum(each == name for each, _ in composites)
+    if unknown := sorted(have.keys() - {name for name, *_ in table()}):
+        return Mistake("name", f"no entry is named {enumerated(map(repr, unknown))}", found)
+    if not structural_equal(_without_composites(found), mod["main"]):
+        return Mistake("rest", "without composites, the function differs from the given one", found)
+    bodies = [
+        (node.attrs["Composite"], node.body)
+        for node in post_order(found["main"])
+        if isinstance(node, Function) and "Composite" in (node.attrs or {})
+    ]
+    for name, pattern, *checks in table():
+        matches = [body for key, body in bodies if key == name and pattern.match(body)]
+        if not all(check(body) for check in checks for body in matches):
+            return Mistake("check-ignored", f"the check of {name} refuses a match; {told}", found)
+    if have == want:
+        told = f"{told}; but they do not contain the same calls"
+    return Mistake("missed" if have < want else "order", told, found)

@@ -44,6 +44,25 @@ def every_conv(mod):
     return fused(mod, conv())
 
 
+def the_first_block(mod):
+    def first(match):
+        return match.annotated_expr["conv"].attrs.padding[0] == 1
+
+    conv2d = conv()
+    root = is_op("relax.nn.relu")(is_op("relax.add")(conv2d, wildcard()))
+    table = [(NAME, root, {"conv": conv2d}, first)]
+    return relax.transform.FuseOpsByPattern(table, annotate_codegen=True)(mod)
+
+
+def both_in_one(mod):
+    return relax.transform.MergeCompositeFunctions()(fused(mod, kernel(), codegen=False))
+
+
+def legalized(mod):
+    inside = ["relax.nn.conv2d", "relax.add", "relax.nn.relu"]
+    return relax.transform.LegalizeOps(skip_ops=inside)(answer(mod))
+
+
 def without_relu(mod):
     return fused(mod, is_op("relax.add")(conv(), wildcard()))
 
@@ -61,6 +80,9 @@ WRONG = {
     "no-codegen": without_codegen,
     "name": other_name,
     "too-much": every_conv,
+    "missed": the_first_block,
+    "merged": both_in_one,
+    "outside": legalized,
     "other-operators": without_relu,
     "kind": a_table,
     "unregistered": relay_names,

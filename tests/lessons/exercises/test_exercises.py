@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,21 @@ def test_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
         assert verdict.hints == (exercise.mistakes[key], *exercise.hints)
         assert all(verdict.hints) and len(verdict.hints) == 3
         assert exercise.mistakes[key] in str(verdict)
+
+
+def _keys(exercise: Exercise) -> Iterator[str]:
+    """The keys of mistakes that the module of an exercise writes."""
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[type(exercise).__module__]))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Mistake":
+            key = node.args[0]
+            for each in (key.body, key.orelse) if isinstance(key, ast.IfExp) else (key,):
+                if isinstance(each, ast.Constant):
+                    yield each.value
+
+
+@exercises
+def test_each_key_of_a_mistake_has_a_hint(exercise: Exercise) -> None:
+    assert not [key for key in _keys(exercise) if not exercise.hint_of(key)]
 
 
 def check_with(accepts: Callable[[relay.Call], bool]) -> list[Any]:
