@@ -13,6 +13,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +98,18 @@ def pytest_collection() -> Iterator[None]:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Spares this process the collection of its modules and results, which ends with it anyway."""
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def processes_without_torch() -> Iterator[None]:
+    """Hides PyTorch from the processes that a module's tests start.
+
+    TVM-FFI, which loads DNNL, imports it if it is installed, which takes longer than the rest.
+    """
+    folder = Path(__file__).parent / "data" / "without_torch"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture

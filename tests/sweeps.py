@@ -1,7 +1,8 @@
 """The part of the tests that runs: all, or one in N (`make slow ONE_IN=N`).
 
 The sweeps try many cases: parameters of tests, drawn examples, and seeds. CI runs a part of each,
-the same in every run.
+the same in every run. Property tests are part of the sweeps, too: `make slow` draws all their
+examples, the other commands a third.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 ONE_IN = int(os.environ.get("ONE_IN", "1"))
+SHARE = 1 if os.environ.get("ALL_EXAMPLES") else 3
 
 
 def some(count: int) -> int:
     """The number of examples or seeds to try, out of `count`: at least one."""
-    return -(-count // ONE_IN)
+    return -(-count // (ONE_IN * SHARE))
 
 
 def one_in(items: Iterable[pytest.Item], n: int = ONE_IN) -> Iterator[pytest.Item]:

@@ -37,7 +37,10 @@ def test_at_least_one_example_is_tried(
     count: int, tried: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps, "ONE_IN", 8)
+    monkeypatch.setattr(sweeps, "SHARE", 1)
     assert sweeps.some(count) == tried
+    monkeypatch.setattr(sweeps, "SHARE", 3)
+    assert sweeps.some(count) == -(-tried // 3)
 
 
 def test_every_number_of_examples_is_written_with_some() -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from byoc_lab.compat.__main__ import main
+
+pytestmark = pytest.mark.usefixtures("processes_without_torch")
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
@@ -49,11 +52,10 @@ def test_user_s_back_end_runs_unchanged() -> None:
     assert lines[-1] == "True True"
 
 
-def test_compat_command_without_a_script_prints_usage() -> None:
-    for arguments in ((), ("-m",), ("--help",)):
-        done = _run(*arguments)
-        assert done.returncode == 2
-        assert "python -m byoc_lab.compat script.py" in done.stderr
+def test_compat_command_without_a_script_prints_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["-m"], ["--help"]):
+        assert main(arguments) == 2
+        assert "python -m byoc_lab.compat script.py" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -124,11 +126,10 @@ def test_script_path_is_absolute(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "script.py"), str(tmp_path)], done.stderr
 
 
-def test_missing_script_exits_with_one_line() -> None:
-    done = _run("missing.py")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "missing.py': No such file or directory" in done.stderr
+def test_missing_script_exits_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["missing.py"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and "missing.py': No such file or directory" in told
 
 
 TRACEBACKS = {

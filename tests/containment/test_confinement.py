@@ -20,24 +20,23 @@ ALLOWED = {
     "a pair of sockets": "import socket; socket.socketpair()",
     "an event loop": "import asyncio; asyncio.run(asyncio.sleep(0))",
     "a process": "import subprocess; subprocess.run(['true'], check=True)",
-    "a thread": "import threading; t = threading.Thread(target=print); t.start(); t.join()",
+    "a thread": "import threading; t = threading.Thread(target=len, args='x'); t.start(); t.join()",
     "private memory": "import mmap; mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)",
     "a fork": "os.waitpid(os.fork() or os._exit(0), 0)",
 }
-CONFINED = "import os\nfrom byoc_lab.containment.confinement import confine\nconfine()\n"
+CONFINED = f"""
+import os
+from byoc_lab.containment.confinement import confine
+confine()
+for name, code in {[*REFUSED.items(), *ALLOWED.items()]}:
+    try:
+        exec(code)
+    except PermissionError:
+        print(name)
+"""
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", CONFINED + code], capture_output=True, text=True)
-
-
-@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
-def test_confined_process_is_refused_the_call(code: str) -> None:
-    done = run(code)
-    assert done.returncode == 1 and "PermissionError" in done.stderr, done.stderr
-
-
-@pytest.mark.parametrize("code", ALLOWED.values(), ids=ALLOWED)
-def test_confined_process_is_allowed_the_call(code: str) -> None:
-    done = run(code)
+def test_confined_process_is_refused_some_calls_and_allowed_others() -> None:
+    done = subprocess.run([sys.executable, "-c", CONFINED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == list(REFUSED)

@@ -35,6 +35,7 @@ from tests.compilers import needs_cc
 from .test_partition import const, module, random, symbol, var
 from .tracing.networks import relax, tvm
 
+pytestmark = pytest.mark.usefixtures("processes_without_torch")
 op = relax.op
 MATMUL = is_op("relax.matmul")(wildcard(), wildcard())
 LINEAR = is_op("relax.nn.relu")(is_op("relax.add")(MATMUL, wildcard()))

@@ -21,7 +21,7 @@ tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
 GROUP = "tvm.backends"
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

@@ -20,7 +20,7 @@ from byoc_lab.run.library_file import append_trailer
 from tests.compilers import needs_cc
 
 pytest.importorskip("tvm")
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

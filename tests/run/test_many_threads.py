@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("tvm")
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 @pytest.mark.slow

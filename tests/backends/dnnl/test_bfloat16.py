@@ -23,7 +23,7 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 U = 2.0**-8  # half the distance from 1 to the next bfloat16
 
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

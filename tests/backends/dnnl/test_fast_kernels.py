@@ -30,7 +30,7 @@ from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.transform import InferType
 from tests.backends.dnnl import forms
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 ROOT = Path(__file__).parents[3]

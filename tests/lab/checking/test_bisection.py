@@ -28,7 +28,7 @@ from tests.lab.checking.faults import FAULTS, places, planted
 from tests.lab.checking.networks import NETWORKS
 
 QUICK = [
-    ("mobilenet", "one weight zeroed"),
+    ("small", "one weight zeroed"),
     ("small", "dropped bias"),
     ("small", "relu before add"),
     ("small", "swapped operands"),
@@ -36,6 +36,7 @@ QUICK = [
     ("int8", "requantize rounding mode"),
     ("int8", "requantize scale times 1.05"),
 ]
+LARGE = ("mobilenet", "resnet-18")
 network = cache(lambda name: NETWORKS[name]())
 
 
@@ -90,14 +91,13 @@ def test_bisect_finds_every_fault_in_every_network(name: str, fault: str, place:
 
 
 def test_at_least_thirty_kinds_of_faults_can_be_planted() -> None:
-    planted_somewhere = {
-        fault for fault in FAULTS for name in NETWORKS if places(network(name), FAULTS[fault])
-    }
-    assert planted_somewhere == set(FAULTS) and len(FAULTS) >= 30
+    for fault in FAULTS.values():
+        assert any(places(network(name), fault) for name in reversed(NETWORKS))
+    assert len(FAULTS) >= 30
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "resnet-18" else n for n in NETWORKS]
+    "name", ["small", "int8", *(pytest.param(n, marks=pytest.mark.slow) for n in LARGE)]
 )
 def test_bisect_finds_nothing_in_correct_networks(name: str) -> None:
     found = byoc_lab.bisect(network(name), "dnnl")

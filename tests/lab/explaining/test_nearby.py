@@ -68,7 +68,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
 def test_explanations_are_equal_if_changes_are_tried_on_a_part_or_the_whole(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mod = chain(13, LAST[last])
+    mod = chain(7, LAST[last])
     assert Surroundings.of(mod) is not None
     nearby = answers(mod, target)
     monkeypatch.setattr(change_runner.ChangeRunner, "_may_help", lambda self, trial, call: True)

@@ -72,9 +72,8 @@ def test_error_is_decoded(place: Raised) -> None:
         (lambda a: None, "its function returned None"),
     ],
 )
-@pytest.mark.parametrize("form", FORMS)
 def test_failing_region_is_decoded_without_the_class_name(
-    fails: Callable[[Any], Any], said: str, form: str
+    fails: Callable[[Any], Any], said: str
 ) -> None:
     region = backends.PythonRegion(fails, isolated="failed at" not in said)
     backends.register("failing", supports=["abs"], codegen=lambda function, symbol: region)
@@ -85,9 +84,10 @@ def test_failing_region_is_decoded_without_the_class_name(
             byoc_lab.build(mod).run([np.ones(2, "float32")])
     finally:
         backends.unregister("failing")
-    (found,) = decode(FORMS[form](str(caught.value)))
-    assert found.name == "own-region-error" and said in found.cause
-    assert found.cause.startswith("region @") and found.what_to_do == RegionError.advice
+    for form, around in FORMS.items():
+        (found,) = decode(around(str(caught.value)))
+        assert found.name == "own-region-error" and said in found.cause, form
+        assert found.cause.startswith("region @") and found.what_to_do == RegionError.advice
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -19,7 +19,7 @@ from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close, exact
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 
 
 # ---- what regions compute

@@ -21,7 +21,7 @@ from byoc_lab.relay.typing.infer import infer_module  # noqa: E402
 from tests.backends.dnnl.kernels import channels  # noqa: E402
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS  # noqa: E402
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("processes_without_torch")]
 ROOT = Path(__file__).parents[4]
 
 
