@@ -2,7 +2,8 @@
 
 All run the same weights on the same input, from a NumPy array (torch: from a tensor) to new memory.
 Networks of `relay.testing` are translated to ONNX and torch, those in torch to ONNX, from which
-byoc_lab imports them. Libraries are imported here, in the contender's own process.
+byoc_lab imports them. A network in int8 is an ONNX model quantized by ONNX Runtime's tool, for
+byoc_lab and ONNX Runtime. Libraries are imported here, in the contender's own process.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from byoc_lab.relay.testing.init import create_workload
 
 Run = Callable[[], np.ndarray]
 SEED = 2020
-SGEMM_SIZE = 2048
+GEMM_SIZE = 2048
 PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.batch_matmul")
 # Networks of `relay.testing`: the module, and the arguments of its `get_workload`.
 TESTING: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,7 +43,12 @@ OF_TORCH = {
     "bert layer": (1, 128, 768),
     "lstm": (1, 32, 128),
 }
-NETWORKS = (*TESTING, *OF_TORCH)
+INT8 = ", int8"  # after the name of a network: its quantized form
+NETWORKS = (
+    *TESTING,
+    *OF_TORCH,
+    *(f"{name}{INT8}" for name in ("mobilenet", "resnet-18", "resnet-50", "squeezenet")),
+)
 
 
 class Weights(mobilenet.RandomStatistics):
@@ -57,7 +63,7 @@ class Weights(mobilenet.RandomStatistics):
 
 def workload(network: str) -> tuple[relay.IRModule, dict[str, Any]]:
     """(module, parameters) of a network."""
-    if network in OF_TORCH:
+    if network in OF_TORCH or is_int8(network):
         from byoc_lab.importers.onnx import from_onnx
 
         return from_onnx(model(network))
@@ -68,8 +74,17 @@ def workload(network: str) -> tuple[relay.IRModule, dict[str, Any]]:
     return create_workload(net, Weights(), SEED)
 
 
+def is_int8(network: str) -> bool:
+    """Whether a network is the quantized form of another one."""
+    return network.endswith(INT8)
+
+
 def model(network: str) -> bytes:
     """The ONNX form of a network."""
+    if is_int8(network):
+        from quantized import quantize
+
+        return quantize(model(network.removesuffix(INT8)), [data(network)])
     if network in TESTING:
         import to_onnx
 
@@ -96,8 +111,8 @@ def torch_module(network: str) -> Any:
 def flop(network: str) -> int:
     """The number of operations of one inference in convolutions and matrix products, by their
     shapes: a multiplication and its addition count as two; multiplications with padded zeros are
-    included."""
-    mod, _ = workload(network)
+    included. For a quantized network, the operations of the network before quantization."""
+    mod, _ = workload(network.removesuffix(INT8))
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
     return sum(_flop(call) for call in calls if call.op_name in PRODUCTS)
 
@@ -107,15 +122,16 @@ def _flop(call: Call) -> int:
     return call.op.definition.flops(call.attrs, types, call.checked_type)
 
 
-def sgemm_flop() -> int:
-    """The number of operations of one call of `sgemm`."""
-    return 2 * SGEMM_SIZE**3
+def gemm_flop() -> int:
+    """The number of operations of one call of `gemm`."""
+    return 2 * GEMM_SIZE**3
 
 
 def data(network: str) -> np.ndarray:
     """The input, aligned to 64 bytes, which is fastest for all contenders."""
     from byoc_lab.backends.dnnl import native
 
+    network = network.removesuffix(INT8)
     if network in OF_TORCH:
         made = np.random.default_rng(SEED).standard_normal(OF_TORCH[network]).astype(np.float32)
     else:
@@ -181,17 +197,20 @@ def _inference(model: Any, network: str) -> Run:
     return run
 
 
-def sgemm(threads: int) -> Run:
-    """oneDNN's product of two square float32 matrices of size `SGEMM_SIZE`."""
+def gemm(threads: int, whole: bool = False) -> Run:
+    """oneDNN's product of two square matrices of size `GEMM_SIZE`, float32 or, if `whole`, of uint8
+    by int8 to int32."""
     from byoc_lab.backends import dnnl
 
     dnnl.native.set_num_threads(threads)
-    shape, n = [SGEMM_SIZE, SGEMM_SIZE], SGEMM_SIZE
+    shape, n = [GEMM_SIZE, GEMM_SIZE], GEMM_SIZE
+    dtypes = ("uint8", "int8", "int32") if whole else ("float32",) * 3
+    tensors = zip("abc", dtypes, strict=True)
     graph = {
         "format": "byoc_lab.dnnl.graph",
         "version": 1,
-        "symbol": "sgemm",
-        "tensors": [{"name": name, "shape": shape, "dtype": "float32"} for name in "abc"],
+        "symbol": "gemm",
+        "tensors": [{"name": name, "shape": shape, "dtype": dtype} for name, dtype in tensors],
         "inputs": [0, 1],
         "constants": [],
         "outputs": [2],
@@ -199,5 +218,5 @@ def sgemm(threads: int) -> Run:
     }
     region = dnnl.native.DnnlRegion(graph)
     random = np.random.default_rng(0)
-    a, b = (random.standard_normal((n, n)).astype(np.float32) for _ in range(2))
+    a, b = (random.uniform(0, 100, (n, n)).astype(dtype) for dtype in dtypes[:2])
     return lambda: region(a, b)[0][:1]
