@@ -12,9 +12,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers, string
+from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
@@ -30,7 +30,6 @@ from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     dtype_of,
     in_wide_integers,
-    mean_of,
     shape_of,
     typed,
 )
@@ -81,29 +80,47 @@ def pool_order(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
     return positions(op, "layout", attrs.layout, f"NC{SPATIAL[rank]}")
 
 
-def _pooled_type(op: str, rank: int, attrs: AnyValue, x: TensorType) -> Type:
-    """data (N, C, H, W) gives (N, C, H', W'), with H' and W' as in nn.conv2d."""
-    check_window_attrs(op, attrs, rank)
-    need_length(op, "pool_size", attrs.pool_size, rank)
-    need_positive(op, attrs, "pool_size")
-    order = pool_order(op, attrs, rank)
-    need_rank(op, "data", x, rank + 2)
-    n, c, *size = permute(x.shape, order)
-    shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
-    return TensorType(inverse_permute(shape, order), x.dtype)
+def define_pool(
+    name: str, kind: str, rank: int, sizes, compute, flops, relax, **facts: AnyValue
+) -> None:
+    """Define a pooling of data in any layout.
 
+    sizes(attrs, spatial size of the data): the spatial size of the result. compute(attrs, data):
+    the result, for data and result in the order (N, C, spatial).
+    """
 
-def _pool_reference(op: str, rank: int, pool):
-    """`pool(attrs, data (N, C, spatial), pads, result size)` in the layouts of the attributes."""
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
+        """data (N, C, H, W) gives (N, C, H', W')."""
+        order = pool_order(name, attrs, rank)
+        need_rank(name, "data", x, rank + 2)
+        n, c, *size = permute(x.shape, order)
+        return TensorType(inverse_permute((n, c, *sizes(attrs, size)), order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
-        order = pool_order(op, attrs, rank)
-        x = data.transpose(order)
-        size = static_result(op, x.shape[2:], attrs.pool_size, attrs)
-        pads = pads_with_overhang(attrs, x.shape[2:], size)
-        return np.ascontiguousarray(pool(attrs, x, pads, size).transpose(np.argsort(order)))
+        order = pool_order(name, attrs, rank)
+        out = compute(attrs, data.transpose(order))
+        return np.ascontiguousarray(out.transpose(np.argsort(order)))
 
-    return reference
+    usual = {
+        "arithmetic": Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
+        "mixed_precision": FOLLOW if kind == "max" else NEVER,
+    }
+    define_op(
+        name,
+        "data",
+        **with_blocked_layouts(
+            name,
+            ("layout",),
+            ("layout",),
+            relation=tensor_relation(name, "data", result_type),
+            reference=reference,
+            flops=flops,
+            relax=relax,
+        ),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.pooling,
+        **{**usual, **facts},
+    )
 
 
 def pads_with_overhang(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
@@ -216,25 +233,29 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
             return getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
         return in_wide_integers(R, x, partial(average_of_integers, rank, options))
 
-    define_op(
+    def sizes(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
+        """As in nn.conv2d."""
+        check_window_attrs(name, attrs, rank)
+        need_length(name, "pool_size", attrs.pool_size, rank)
+        need_positive(name, attrs, "pool_size")
+        return spatial_result(name, size, attrs.pool_size, attrs)
+
+    def computed(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        size = static_result(name, x.shape[2:], attrs.pool_size, attrs)
+        return compute(attrs, x, pads_with_overhang(attrs, x.shape[2:], size), size)
+
+    define_pool(
         name,
-        "data",
-        **with_blocked_layouts(
-            name,
-            ("layout",),
-            ("layout",),
-            relation=tensor_relation(name, "data", partial(_pooled_type, name, rank)),
-            reference=_pool_reference(name, rank, compute),
-            flops=lambda attrs, args, result: prod(result.concrete_shape) * prod(attrs.pool_size),
-            relax=relax,
-        ),
+        kind,
+        rank,
+        sizes,
+        computed,
+        flops=lambda attrs, args, result: prod(result.concrete_shape) * prod(attrs.pool_size),
+        relax=relax,
         from_relax={name: same},
         attrs=AttrsType(f"relay.attrs.{kind.capitalize()}Pool{rank}DAttrs", (*window(rank), *more)),
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),
         defaults={"pool_size": (1,) * rank},
-        layout=layout_rules.pooling,
-        arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW,
         fake_quantized=POOLS_2D[kind] if rank == 2 else None,  # as in TVM
         qat=rank == 2,
@@ -251,51 +272,3 @@ for _rank in RANKS:
         _average,
         "The average of each window; padding counts only with count_include_pad.",
     )
-
-
-def _global(kind: str, compute, doc: str) -> None:
-    name = f"nn.global_{kind}_pool2d"
-
-    def result_type(attrs: AnyValue, x: TensorType) -> Type:
-        """data (N, C, H, W) gives (N, C, 1, 1)."""
-        order = pool_order(name, attrs, 2)
-        need_rank(name, "data", x, 4)
-        n, c, _, _ = permute(x.shape, order)
-        return TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
-
-    def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
-        order = pool_order(name, attrs, 2)
-        out = compute(data.transpose(order), axis=(2, 3), keepdims=True)
-        return out.transpose(np.argsort(order)).astype(data.dtype, copy=False)
-
-    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        axes = [attrs.layout.index("H"), attrs.layout.index("W")]
-        return mean_of(R, x, axes, True) if kind == "avg" else R.max(x, axis=axes, keepdims=True)
-
-    define_op(
-        name,
-        "data",
-        **with_blocked_layouts(
-            name,
-            ("layout",),
-            ("layout",),
-            relation=tensor_relation(name, "data", result_type),
-            reference=reference,
-            flops=per_input_element(1),
-            relax=relax,
-        ),
-        in_relax=("max",) if kind == "max" else ("nn.adaptive_avg_pool2d", "mean"),
-        attrs=GLOBAL_ATTRS,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        layout=layout_rules.pooling,
-        arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
-        mixed_precision=FOLLOW if kind == "max" else NEVER,
-        fake_quantized=FakeQuantized.WIDE_POOL if kind == "avg" else None,  # as in TVM
-        qat=kind == "avg",
-        doc=doc,
-    )
-
-
-GLOBAL_ATTRS = AttrsType("relay.attrs.GlobalPool2DAttrs", layouts(2))
-_global("avg", np.mean, "The average over height and width of each channel.")
-_global("max", np.max, "The maximum over height and width of each channel.")

@@ -37,6 +37,7 @@ from byoc_lab.relay.op.qnn.math import (
 )
 from byoc_lab.relay.op.tensor.elementwise import error_function
 
+NARROW = ("int8", "uint8")
 NAMES = "scale zero_point output_scale output_zero_point"
 
 
@@ -50,6 +51,16 @@ def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type |
     if operands[0] is not None:
         check_dtype(op, words[0], operands[0].dtype, *kinds)
     return operands
+
+
+def same_type(op: str, names: str, kinds: tuple[str, ...]) -> Callable[..., Types]:
+    def relation(attrs: AnyValue, *types: Type | None) -> Types:
+        """x has a dtype in `kinds`; scales are float32 and zero points int32, scalars; the result
+        has the type of x."""
+        operands = checked_operands(op, names, kinds, *types)
+        return *operands, operands[0]
+
+    return relation
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -73,12 +84,6 @@ function."""
 def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) -> None:
     op, names = f"qnn.{name}", f"x {NAMES}"
 
-    def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type
-        of x."""
-        operands = checked_operands(op, names, ("int8", "uint8"), *types)
-        return *operands, operands[0]
-
     def reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
         scale, zero, out_scale, out_zero = rest
         real = dequantize_reference(_Axis("float32"), x, scale, zero)
@@ -97,7 +102,7 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
     define_op(
         op,
         names,
-        relation,
+        same_type(op, names, NARROW),
         reference=reference,
         flops=per_element(5),
         relax=relax,
@@ -129,13 +134,6 @@ INPUTS = "x input_scale input_zero_point output_scale output_zero_point"
 PARAMETERS = INPUTS.removeprefix("x ")
 
 
-def leaky_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type of
-    x."""
-    operands = checked_operands(LEAKY, INPUTS, ("int8", "uint8"), *types)
-    return *operands, operands[0]
-
-
 def leaky_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
     """Below the zero point alpha * x + (1 - alpha) * zero point, each product rounded."""
     scale, zero, out_scale, out_zero = rest
@@ -159,7 +157,7 @@ def _leaky_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -> 
 define_op(
     LEAKY,
     INPUTS,
-    leaky_relation,
+    same_type(LEAKY, INPUTS, NARROW),
     reference=leaky_reference,
     attrs=attrs_type("relay.attrs.LeakyReluAttrs"),
     flops=per_element(12),
@@ -249,7 +247,7 @@ PLAIN: OpDef = Op.get("nn.avg_pool2d").definition
 def pool_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """As for nn.avg_pool2d, with int8 or uint8 data; scales float32 and zero points int32,
     scalars."""
-    operands = checked_operands(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
+    operands = checked_operands(POOL, POOL_INPUTS, NARROW, *types)
     _, result = relation_of(POOL, PLAIN, attrs, operands[0])
     return *operands, result
 
