@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,11 @@ from tvm.relax.dpl import is_op, is_tuple_get_item, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
-from byoc_lab import backends
 from byoc_lab import relax as lab
 from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, Refused, c_library, inlined
 from byoc_lab.errors import (
-    ArgumentError,
     BuildError,
     OffloadError,
-    PassError,
-    PredicateError,
     RegionError,
     UnknownNameError,
 )
@@ -54,13 +49,6 @@ def relu_is_off(function: Any, symbol: str) -> PythonRegion:
     return PythonRegion(
         lambda *xs: [np.maximum(v, 0.25) if off else v for v in evaluate(function, xs).outputs]
     )
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    yield
-    for name in ("npu", "dsp"):
-        lab.unregister(name)
 
 
 def register(codegen: Any = exactly, **options: Any) -> None:
@@ -248,38 +236,6 @@ def test_python_exits_normally_with_a_registered_back_end() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("a.b", {}, "a str without dots"),
-        ("dnnl", {}, "byoc_lab's own back end"),
-        ("npu", {"patterns": [("other.x", MATMUL)]}, r"begin with 'npu\.', found 'other\.x'"),
-        (
-            "npu",
-            {"patterns": [("npu.x", RELAY)]},
-            r"'npu\.x' has that of the operator nn\.relu alone; write is_op",
-        ),
-        ("npu", {"patterns": [("npu.x",)]}, r"one of tvm\.relax\.dpl, found builtins\.tuple"),
-        ("npu", {"supports": "nn.relu"}, "must list operators"),
-        ("npu", {"supports": ["nn.rely"]}, r"no operator relax\.nn\.rely; did you mean"),
-        ("npu", {"codegen": 3}, "codegen of 'npu' must be a function"),
-        ("npu", {"codegen": exactly}, r"'npu' would support nothing: give patterns="),
-        (
-            "npu",
-            {"patterns": [("npu.x", MATMUL, lambda context: True)]},
-            r"'npu\.x' must be \(name, pattern, annotations, check\) .* write \{\}",
-        ),
-        ("npu", {"patterns": 3}, "must be a list of entries"),
-        ("npu", {"patterns": lambda: None}, "must return a list of entries, found NoneType"),
-    ],
-)
-def test_invalid_registration_raises_pass_error(
-    name: str, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(PassError, match=message):
-        lab.register(name, **options)
-
-
 @needs_cc
 def test_operands_and_results_may_be_tuples() -> None:
     register()
@@ -323,39 +279,6 @@ def test_result_may_be_a_nested_tuple() -> None:
     assert str(byoc_lab.bisect(mod, "npu")).startswith("no difference found")
 
 
-def test_tuple_parameter_of_a_region_is_refused_with_advice() -> None:
-    register()
-    pair = relax.Var("pair", tvm.ir.TupleType([var("x", 2, 4).ty] * 2))
-    mod = module([pair], lambda emit, pair: emit(op.concat(pair, axis=0)))
-    for target in ("npu", "dnnl"):
-        (found,) = lab.explain(mod, target)
-        assert found.cause == "check" and "the tuple %pair" in found.reason
-    assert lab.build(byoc_lab.trace(mod, "npu").result).regions == ()
-
-
-def test_advice_on_a_named_tuple_operand_works() -> None:
-    """The fields are in the call, and the pattern contains the operator that creates the tuple."""
-    register()
-
-    def fields(emit: Any, x: Any) -> Any:
-        pair = emit(op.split(x, 2, axis=1))
-        return emit(op.concat(relax.Tuple([pair[0], pair[1]]), axis=0))
-
-    mod = module([var("x", 2, 4)], fields)
-    assert {e.name: e.offloaded for e in lab.explain(mod, "npu")}["concat"]
-
-    def whole(emit: Any, x: Any) -> Any:
-        return emit(op.concat(emit(op.split(x, 2, axis=1)), axis=0))
-
-    mod = module([var("x", 2, 4)], whole)
-    both = is_op("relax.concat")(is_op("relax.split")(wildcard()))
-    lab.register("npu", patterns=[("npu.both", both)], codegen=exactly)
-    assert all(e.offloaded for e in lab.explain(mod, "npu"))
-    lab.register("npu", supports=["split", "concat"], codegen=exactly)
-    offloaded = {e.name: e.offloaded for e in lab.explain(mod, "npu")}
-    assert offloaded == {"split": True, "concat": False}
-
-
 @needs_cc
 def test_missing_text_of_a_relax_back_end_is_on_its_cards_and_reports() -> None:
     sentence = stand_in.in_place_of("libnpu")
@@ -365,84 +288,12 @@ def test_missing_text_of_a_relax_back_end_is_on_its_cards_and_reports() -> None:
     assert all(card.facts.stand_in == sentence for card in exe.cards())
 
 
-def looked_up(*unused: Any) -> Any:
-    return {}["x"]
-
-
-@needs_cc
-@pytest.mark.parametrize(
-    ("codegen", "error", "message"),
-    [
-        (looked_up, BuildError, r"^the code generator of back end 'npu' failed .*KeyError: 'x'"),
-        (lambda f, s: None, BuildError, r"^the code generator of back end 'npu' returned NoneType"),
-        (lambda f, s: PythonRegion(3), ArgumentError, "^PythonRegion must get a function"),
-    ],
-)
-def test_code_generator_that_raises_is_named(
-    codegen: Any, error: type[Exception], message: str
-) -> None:
-    lab.register("npu", patterns=TABLE, codegen=codegen)
-    cut = lab.backends.get("npu").partition(network())
-    with pytest.raises(error, match=message):
-        lab.build(cut)
-
-
-@pytest.mark.parametrize("codegen", [exactly, None])
-@pytest.mark.parametrize(
-    "options",
-    [{"patterns": [("npu.matmul", MATMUL, {}, looked_up)]}, {"supports": {"matmul": looked_up}}],
-)
-def test_check_that_raises_is_named_by_each_tool(options: dict[str, Any], codegen: Any) -> None:
-    lab.register("npu", **options, codegen=codegen)
-    message = r"^the check of pattern npu\.matmul raised KeyError: 'x'"
-    for tool in (byoc_lab.explain, byoc_lab.coverage, lambda m, n: byoc_lab.trace(m, n).result):
-        with pytest.raises(PredicateError, match=message):
-            tool(network(), "npu")
-
-
-def test_refusal_text_is_shown_without_a_code_generator() -> None:
-    lab.register("npu", patterns=[("npu.matmul", MATMUL, {}, lambda context: Refused("too small"))])
-    found = byoc_lab.explain(network(), "npu")
-    assert next(e.reason for e in found if e.name == "matmul").endswith("refuses: too small")
-
-
-def test_missing_code_generator_error_of_each_tool_says_how_to_register_one() -> None:
-    lab.register("npu", patterns=TABLE)
-    cut = lab.backends.get("npu").partition(network())
-    with pytest.raises(BuildError, match=r"relax\.register\('npu', codegen=\.\.\.\)"):
-        lab.build(cut)
-    assert "relax.register('npu', codegen=...)" in str(byoc_lab.lint(cut))
-    assert "no code generator of back end 'npu'" in str(byoc_lab.bisect(network(), "npu"))
-
-
 def test_each_operator_counts_for_the_back_end_that_computes_it() -> None:
     lab.register("npu", patterns=TABLE)
     lab.register("dsp", supports=["cumsum"])
     one = lab.backends.get("dsp").partition(network())
     for mod in (one, lab.backends.get("npu").partition(one)):
         assert "4 of 6 calls offloaded to npu, 1 to dsp" in byoc_lab.explain(mod, "npu").summary
-
-
-def test_back_end_for_relay_only_is_named_by_trace() -> None:
-    backends.register("npu", supports=["nn.relu"], codegen=exactly)
-    with pytest.raises(UnknownNameError, match=r"relax\.register\('npu'\) registers it for Relax"):
-        byoc_lab.trace(network(), "npu")
-    backends.unregister("npu")
-
-
-def test_unknown_size_after_the_batch_is_named() -> None:
-    lab.register("npu", supports=["nn.relu"], codegen=exactly)
-    mod = module([var("x", 2, symbol("n"))], lambda emit, x: emit(op.nn.relu(x)))
-    (found,) = byoc_lab.explain(mod, "npu")
-    assert "the size n is not known" in found.reason
-
-
-@pytest.mark.parametrize("made", [3, ["LegalizeOps"], [lambda mod: mod]])
-def test_pipeline_of_objects_other_than_passes_is_refused(made: Any) -> None:
-    register(pipeline=lambda: made)
-    for tool in (byoc_lab.trace, byoc_lab.explain):
-        with pytest.raises(PassError, match="the pipeline of 'npu' must return a list of passes"):
-            tool(network(), "npu")
 
 
 @needs_cc

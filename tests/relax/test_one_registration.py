@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,13 @@ from byoc_lab.relay import nn
 from byoc_lab.relay.dataflow_pattern import dominates, is_constant, is_op, wildcard
 from tests.compilers import needs_cc
 
-from .patterns.test_translation import (
-    CONV,
-    DENSE,
+from .patterns.both_languages import CONV, DENSE, Network, in_both_languages
+from .patterns.test_both_languages import (
     TABLE,
-    Network,
     concat,
     conv_relu,
     dense_add_relu,
     exactly,
-    in_both_languages,
     on_llvm,
     relax_regions,
     relay_regions,
@@ -41,15 +37,6 @@ from .patterns.test_translation import (
 from .tracing.networks import relax, tvm
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    yield
-    for name in ("npu", "ccompiler"):
-        lab.unregister(name)
-    if "npu" in backends.names():
-        backends.unregister("npu")
 
 
 def register(**options: Any) -> Any:

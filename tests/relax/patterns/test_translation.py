@@ -1,10 +1,8 @@
-"""Relay pattern tables on Relax modules: equal regions and results, and typed refusals."""
+"""Relay patterns on Relax modules: equal matches, and typed refusals."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,14 @@ import pytest
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 import byoc_lab
-from byoc_lab import backends, relay
 from byoc_lab import relax as lab
-from byoc_lab.backends import PythonRegion, Refused, inlined
+from byoc_lab import relay
+from byoc_lab.backends import Refused
 from byoc_lab.errors import ByocLabError, PatternTranslationError, PredicateError
-from byoc_lab.relax.ir.calls import composite_names, operator_calls, region_functions
+from byoc_lab.relax.ir.calls import composite_names, operator_calls
 from byoc_lab.relax.partition import partitioned, preparing_passes
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.translation import relax_entry, relax_name, relax_pattern
-from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relay import Op, nn
 from byoc_lab.relay.dataflow_pattern import (
     dominates,
@@ -39,150 +36,17 @@ from byoc_lab.relay.dataflow_pattern import (
 )
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import FunctionPattern
-from byoc_lab.run import evaluate
-from byoc_lab.run.inline import flattened
-from byoc_lab.run.to_relax import to_relax
-from tests.compilers import needs_cc
+from tests.relax.patterns.both_languages import (
+    BIAS,
+    CONV,
+    DENSE,
+    Network,
+    in_both_languages,
+)
 from tests.relay.op.samples import SAMPLES
 
 from ..test_partition import module, symbol, var
-from ..tracing.networks import relax, tvm
-
-CONV = is_op("nn.conv2d")(wildcard(), is_constant())
-DENSE = is_op("nn.dense")(wildcard(), is_constant())
-BIAS = is_constant()
-TABLE = [
-    ("npu.conv_pool", is_op("nn.max_pool2d")(CONV)),
-    ("npu.conv_relu", is_op("nn.relu")(CONV.optional(lambda p: is_op("add")(p, BIAS)))),
-    ("npu.dense_add_relu", is_op("nn.relu")(is_op("add")(DENSE, BIAS))),
-    ("npu.concat", is_op("concatenate")(is_tuple([wildcard(), wildcard()]))),
-]
-
-
-def exactly(function: Any, symbol: str) -> PythonRegion:
-    """Computes a region as the reference does."""
-    return PythonRegion(lambda *xs: list(evaluate(function, xs).outputs))
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    yield
-    lab.unregister("npu")
-    if "npu" in backends.names():
-        backends.unregister("npu")
-
-
-class Network:
-    """Values of a network with one dtype."""
-
-    def __init__(self, dtype: str = "float32"):
-        self.dtype = dtype
-        self._random = np.random.default_rng(0)
-
-    def var(self, name: str, *shape: int) -> Any:
-        return relay.var(name, shape=shape, dtype=self.dtype)
-
-    def array(self, *shape: int) -> np.ndarray:
-        return (self._random.standard_normal(shape) / 4).astype(self.dtype)
-
-    def const(self, *shape: int) -> Any:
-        return relay.const(self.array(*shape), self.dtype)
-
-
-def conv_relu(net: Network) -> Any:
-    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3), padding=(1, 1))
-    return relay.exp(nn.relu(data + net.const(4, 1, 1)))
-
-
-def without_bias(net: Network) -> Any:
-    return nn.relu(nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3)))
-
-
-def dense_add_relu(net: Network) -> Any:
-    data = nn.relu(nn.dense(net.var("x", 2, 8), net.const(4, 8)) + net.const(4))
-    return nn.relu(nn.dense(relay.exp(data), net.const(3, 4)) + net.const(3))
-
-
-def dense_of_stacks(net: Network) -> Any:
-    return nn.relu(nn.dense(net.var("x", 2, 3, 8), net.const(4, 8)) + net.const(4))
-
-
-def conv_pool(net: Network) -> Any:
-    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3), padding=(1, 1))
-    return nn.max_pool2d(data, pool_size=(2, 2), strides=(2, 2))
-
-
-def concat(net: Network) -> Any:
-    x = net.var("x", 1, 3, 8, 8)
-    left = nn.relu(nn.conv2d(x, net.const(4, 3, 3, 3)))
-    return relay.concatenate([left, relay.exp(nn.relu(nn.conv2d(x, net.const(4, 3, 3, 3))))], 1)
-
-
-def used_outside(net: Network) -> Any:
-    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3))
-    return nn.relu(data) + relay.exp(data)
-
-
-def weights_as_parameters(net: Network) -> Any:
-    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.var("w", 4, 3, 3, 3))
-    return nn.relu(data)
-
-
-NETWORKS = [
-    conv_relu, without_bias, dense_add_relu, dense_of_stacks, conv_pool, concat, used_outside,
-    weights_as_parameters,
-]  # fmt: skip
-
-
-def in_both_languages(network: Any) -> tuple[Any, Any]:
-    """A network in Relay, and the same network in Relax."""
-    mod = byoc_lab.passes.InferType()(byoc_lab.IRModule.from_expr(network))
-    return mod, to_relax(flattened(mod["main"]).main)
-
-
-def operators(function: Any) -> tuple[str, ...]:
-    nodes = post_order(inlined(function).body)
-    return tuple(sorted(n.op_name for n in nodes if isinstance(n, relay.Call) and n.op_name))
-
-
-def relay_regions(mod: Any) -> Counter[tuple[str, ...]]:
-    externals = [f for f in mod.functions.values() if "Compiler" in f.attrs]
-    return Counter(map(operators, externals))
-
-
-def relax_regions(mod: Any) -> Counter[tuple[str, ...]]:
-    functions = region_functions(mod).values()
-    return Counter(operators(region_in_relay(f, composites=True)) for f in functions)
-
-
-def on_llvm(mod: Any, inputs: list[np.ndarray]) -> np.ndarray:
-    """LLVM's results for an unpartitioned Relax module."""
-    machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")).mod, tvm.cpu())
-    return machine["main"](*map(tvm.runtime.tensor, inputs)).numpy()
-
-
-@needs_cc
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("network", NETWORKS)
-def test_regions_equal_those_of_relay_and_results_those_of_llvm(
-    network: Callable[[Network], Any], dtype: str
-) -> None:
-    lab.register("npu", patterns=TABLE, codegen=exactly)
-    backends.register("npu", patterns=TABLE, codegen=exactly)
-    net = Network(dtype)
-    relay_mod, relax_mod = in_both_languages(network(net))
-    relay_cut = backends.partition(relay_mod, "npu")
-    relax_cut = lab.backends.get("npu").partition(relax_mod)
-    assert relax_regions(relax_cut) == relay_regions(relay_cut)
-
-    inputs = [net.array(*p.checked_type.concrete_shape) for p in relay_mod["main"].params]
-    wanted = on_llvm(relax_mod, inputs)
-    exe = lab.build(relax_cut)
-    np.testing.assert_allclose(exe(*inputs)[0], wanted, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(byoc_lab.build(relay_cut)(*inputs)[0], wanted, rtol=1e-4, atol=1e-5)
-    assert exe(*inputs)[0].dtype == dtype
-    if relax_regions(relax_cut):
-        exe.assert_offloaded()
+from ..tracing.networks import relax
 
 
 def matched(network: Any, pattern: Any, check: Any = None) -> tuple[bool, bool]:
