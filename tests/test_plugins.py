@@ -74,8 +74,8 @@ class TestImport:
             (
                 "refused.py",
                 "from byoc_lab import backends\nbackends.register('a.b')\n",
-                "PassError: a back end's name must be a str without dots, and not empty, found "
-                "'a.b' at refused",
+                "PassError: a back end's name must consist of ASCII letters, digits, '_' and '-', "
+                "because it is part of the symbols of its regions, found 'a.b' at refused",
             ),
         ],
     )

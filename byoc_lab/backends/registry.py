@@ -31,7 +31,13 @@ from byoc_lab.relay.op.contrib.register import register_pattern_table, unregiste
 from byoc_lab.relay.op.contrib.vendors import unregistered
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns
 from byoc_lab.relay.patterns.patterns import CallPattern, DFPattern
-from byoc_lab.run.backends import RESERVED, Codegen, register_backend, unregister_backend
+from byoc_lab.run.backends import (
+    RESERVED,
+    Codegen,
+    invalid_name,
+    register_backend,
+    unregister_backend,
+)
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
 
@@ -140,8 +146,8 @@ def register(
     isolated: run each call of a region in a separate process, so that a crash, or a call of more
         than `time_limit` seconds, raises RegionError (see `isolation.isolated`).
 
-    Raises PassError for a pattern name without the prefix, UnknownNameError for an unknown
-    operator.
+    Raises PassError for a name that cannot be part of a symbol, and for a pattern name without the
+    prefix, UnknownNameError for an unknown operator.
     """
     if why := why_no_name(name):
         raise PassError(why)
@@ -252,8 +258,8 @@ def get(name: str) -> Backend:
 
 def why_no_name(name: Any) -> str:
     """The reason why a name is not allowed for back ends; empty if it is allowed."""
-    if not isinstance(name, str) or "." in name or not name:
-        return f"a back end's name must be a str without dots, and not empty, found {name!r:.80}"
+    if why := invalid_name(name):
+        return why
     if name in RESERVED:
         return (
             f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "

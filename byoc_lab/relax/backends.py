@@ -33,7 +33,7 @@ from byoc_lab.relax.patterns.translation import relax_entry, relax_name
 from byoc_lab.relax.registration import PREFIX, keep_errors
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
-from byoc_lab.run.backends import Codegen, get_backend
+from byoc_lab.run.backends import Codegen, get_backend, invalid_name
 from byoc_lab.run.tvm_runtime import import_tvm
 
 OF_TVM = {
@@ -153,10 +153,8 @@ def register(
     operator, PatternTranslationError for a Relay pattern without a translation, UnknownNameError if
     only a name is given and no Relay back end has it.
     """
-    if not isinstance(name, str) or not name or "." in name:
-        raise PassError(
-            f"a back end's name must be a str without dots, and not empty, found {name!r:.80}"
-        )
+    if why := invalid_name(name):
+        raise PassError(why)
     if name == partition.TARGET:
         raise PassError(f"{name!r} is byoc_lab's own back end of Relax; choose another name")
     functions = {"codegen": codegen, "compiles": compiles, "missing": missing, "pipeline": pipeline}

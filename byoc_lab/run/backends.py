@@ -9,6 +9,7 @@ other parts of a back end. If saved regions of a back end need a separate runtim
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from byoc_lab import plugins
-from byoc_lab.errors import ArgumentError, UnknownNameError
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, NOT_HERE
 
@@ -88,6 +89,17 @@ def using_layouts(layouts: str) -> Iterator[None]:
 RESERVED = ("", "default")
 """Names of compilers that cannot be back ends: TVM compiles "default" itself."""
 
+
+def invalid_name(name: Any) -> str:
+    """The reason why regions of a compiler could have no symbol; empty if its name is valid."""
+    if isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return ""
+    return (
+        f"a back end's name must consist of ASCII letters, digits, '_' and '-', because it is part "
+        f"of the symbols of its regions, found {name!r:.80}"
+    )
+
+
 _backends: dict[str, Codegen] = {}
 
 
@@ -97,8 +109,10 @@ def register_backend(name: str, codegen: Codegen | None = None) -> Any:
     codegen(function, symbol) gets a typed external function; if it cannot compile an operator, it
     raises BuildError that names the operator and what to do. If its attribute `concurrent` is true,
     it is called for several regions at the same time, in threads (useful if it waits for a compiler
-    process).
+    process). Raises PassError for a name that cannot be part of a symbol.
     """
+    if why := invalid_name(name):
+        raise PassError(why)
 
     def register(function: Codegen) -> Codegen:
         _backends[name] = function

@@ -20,6 +20,7 @@ from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, get_backend
+from byoc_lab.run.backends import register_backend
 
 NAME = "toy"
 data = relay.var("data", shape=(2, 3))
@@ -104,8 +105,10 @@ def test_invalid_registrations_are_refused() -> None:
         backends.register(NAME, patterns=[("relu", relu_of_sum)])
     with pytest.raises(PassError, match=r"must be a list .*, found CallPattern"):
         backends.register(NAME, patterns=relu_of_sum)
-    with pytest.raises(PassError, match="without dots"):
-        backends.register("a.b")
+    for name in ("a.b", "np u", "", "npü", 'np"u', 3):
+        for register in (backends.register, register_backend):
+            with pytest.raises(PassError, match="ASCII letters, digits, '_' and '-'"):
+                register(name)
     with pytest.raises(UnknownNameError, match="no_such"):
         backends.register(NAME, supports=["no_such"])
     with pytest.raises(UnknownNameError, match="no back end is registered as 'npu'"):

@@ -31,7 +31,8 @@ from .tracing.networks import relax, tvm
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("a.b", {}, "a str without dots"),
+        ("a.b", {}, "ASCII letters, digits"),
+        ("np u", {}, "ASCII letters, digits"),
         ("dnnl", {}, "byoc_lab's own back end"),
         ("npu", {"patterns": [("other.x", MATMUL)]}, r"begin with 'npu\.', found 'other\.x'"),
         (

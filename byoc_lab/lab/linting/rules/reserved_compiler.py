@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from byoc_lab.backends.registry import why_no_name
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal
@@ -30,13 +31,16 @@ def _text(compiler: str) -> str:
 
 class ReservedCompiler(LintRule):
     """An external function, or an annotation, has a compiler that cannot be a back end: "default",
-    an empty name, or a value that is not a string.
+    an empty name, a name with a space or another character that cannot be part of a symbol, or a
+    value that is not a string.
 
     Annotations of "default" are not reported: PartitionGraph removes them.
 
     ## Why is this bad?
     "default" means that TVM itself compiles an operator, so no code generator is registered for it.
     The build stops at such a function ("Failed to find the codegen tool for relay.ext.default").
+    A name becomes part of the symbols and parameters of its regions; with other characters than
+    letters, digits, `_` and `-`, the text of the partitioned module cannot be parsed.
 
     ## What to do instead
     Remove the attribute "Compiler" from a function that the host should compile, or give it the
@@ -58,13 +62,17 @@ class ReservedCompiler(LintRule):
             '  %1 = nn.relu(%0);\n  annotation.compiler_end(%1, compiler="")\n}',
             points_at="annotation.compiler_begin",
         ),
+        Sample(_text('"np u"')),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         for node in subject.nodes:
-            if is_annotation(node) and not compiler_of(node):
+            if not is_annotation(node) or compiler_of(node) == DEFAULT:
+                continue
+            if why := why_no_name(compiler_of(node)):
                 yield self.finding(
-                    f"{called(node)} names an empty compiler",
+                    f"{called(node)} names the compiler {compiler_of(node)!r}, which is not the "
+                    f"name of a back end ({why})",
                     "give it the name of a back end",
                     node,
                     subject,
@@ -73,13 +81,14 @@ class ReservedCompiler(LintRule):
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         for func, home in external_functions(mod):
             compiler = func.attrs["Compiler"]
-            if isinstance(compiler, str) and compiler not in ("", DEFAULT):
+            why = why_no_name(compiler)
+            if not why:
                 continue
             name = f"function {name_of(func, home, mod)}"
             yield self.finding(
                 f"{name} has Compiler={compiler!r}, which is not "
                 f"the name of a back end"
-                + (": it means that the host compiles it" if compiler == DEFAULT else ""),
+                + (": it means that the host compiles it" if compiler == DEFAULT else f" ({why})"),
                 'remove the attribute "Compiler", or give the function the name of a back end',
                 func,
                 function=home,

@@ -16,7 +16,7 @@ from tests.lab.linting.samples import RuleChecks, begin, end, main
 class TestReservedCompiler(RuleChecks):
     rule = ReservedCompiler
 
-    @pytest.mark.parametrize("number", [0, 1, 2])
+    @pytest.mark.parametrize("number", [0, 1, 2, 4])
     def test_fix_leaves_the_function_to_the_host(self, number: int) -> None:
         fix = self.sample_finding(number).fix
         assert fix is not None and not lint(fix.apply())
@@ -51,6 +51,12 @@ class TestReservedCompiler(RuleChecks):
 
     def test_annotations_of_default_have_no_finding(self) -> None:
         assert self.found_in(main(begin("%x", "default"), "abs(%0)", end("%1", "default"))) == []
+
+    @pytest.mark.parametrize("name", ["np u", "npü", "a.b"])
+    def test_annotation_with_a_name_that_no_symbol_can_have_is_reported(self, name: str) -> None:
+        text = main(begin("%x", name), "abs(%0)", end("%1", name))
+        found = self.found_in(text)
+        assert f"names the compiler {name!r}" in found[0].message and len(found) == 2
 
     def test_misspelt_name_is_decoded_as_missing_codegen(self) -> None:
         said = "Check failed: pf: Failed to find the codegen tool for relay.ext."

@@ -31,7 +31,11 @@ class TestUnknownTarget(RuleChecks):
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("default", "a back end cannot be named 'default'"), ("a.b", "must be a str without dots")],
+    [
+        ("default", "a back end cannot be named 'default'"),
+        ("a.b", "must consist of ASCII letters, digits"),
+        ("np u", "must consist of ASCII letters, digits"),
+    ],
 )
 def test_advice_for_an_invalid_name_does_not_suggest_to_register_it(name: str, why: str) -> None:
     mod = read(UnknownTarget.INVALID[0].text)
