@@ -182,7 +182,7 @@ HALF: dict[str, Callable[[], Any]] = {
     ),
     "add": lambda: x(*IMAGE, dtype="bfloat16") + w(*IMAGE, dtype="bfloat16"),
 }  # fmt: skip
-# Operands that broadcast along other axes than those of channels.
+# Operands that broadcast along axes other than the channel axis.
 SIDES = {
     "a row": (56,), "a plane": (56, 56), "rows": (64, 56, 1), "columns": (64, 1, 56),
     "a plane of one channel": (1, 1, 56, 56),

@@ -25,7 +25,7 @@ ROUNDS = 5  # number of runs of each pass per process; the minimum counts
 NEGLIGIBLE = 0.005  # seconds; for shorter passes a ratio is meaningless
 WHOLE = "all passes"
 REPORTING = {"report", "report_function", "keeps_in"}
-KINDS = ("as it is", "without", "listening")
+KINDS = ("unchanged", "without", "listening")
 
 
 class WithoutReporting(ast.NodeTransformer):
@@ -121,11 +121,11 @@ def main() -> int:
     rows, shares = [], {}
     for name in turns[0]["without"]:
         typical = {k: statistics.median(t[k][name] for t in turns) for k in KINDS}
-        share = statistics.median(t["as it is"][name] / t["without"][name] for t in turns)
+        share = statistics.median(t["unchanged"][name] / t["without"][name] for t in turns)
         shares[name] = share
         shown = f"{share:.3f}" if typical["without"] >= NEGLIGIBLE else "-"
         rows.append([name, *(seconds(typical[k]) for k in KINDS), shown])
-    print(table(["pass", *KINDS, "as it is / without"], rows))
+    print(table(["pass", *KINDS, "unchanged / without"], rows))
     write_json(options.out / "driver_cost.json", {"turns": turns, "shares": shares, "limit": LIMIT})
     miss = f"all passes take {shares[WHOLE]:.3f} times as long, limit {LIMIT:g}"
     return verdict([miss] * (shares[WHOLE] > LIMIT))

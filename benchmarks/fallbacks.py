@@ -93,7 +93,7 @@ def measured(body: Any, turns: int) -> dict[str, Any]:
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--only", default="", help="forms whose names contain this")
+    parser.add_argument("--only", default="", help="only forms whose names contain this text")
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--kernels", action="store_true", help="only which kernels run")
     parser.add_argument("--kernels-here", action="store_true", help=argparse.SUPPRESS)

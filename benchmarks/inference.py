@@ -1,15 +1,16 @@
 """Compares the speed of networks on DNNL with other runtimes.
 
-Twelve networks, from MobileNet v1 to an LSTM, one input at a time (SqueezeNet also four), float32:
-byoc_lab's regions against ONNX Runtime, torch.compile (as it is, and with its weights frozen),
-torch eager and the same module compiled by TVM's LLVM alone; and against the machine's own limit,
-oneDNN's product of two large matrices. Some also in int8, as one quantized ONNX model for byoc_lab
-and ONNX Runtime. All run the same weights, and their results have to agree. See `turns.py` for how
-it is measured: with one thread, the processor time. A claim is about the median. Its 95 % interval
-is told with it: where the claim lies inside, another run may say otherwise.
+Twelve networks, from MobileNet v1 to an LSTM, in float32, with batches of 1 (SqueezeNet also of 4).
+The regions of byoc_lab are compared with ONNX Runtime, torch.compile (with default options, and
+with frozen weights), torch eager and the same module compiled by TVM's LLVM alone; and with the
+peak rate of the machine, measured by oneDNN's product of two large matrices. Some networks are also
+measured in int8: byoc_lab and ONNX Runtime run the same quantized ONNX model. All contenders use
+the same weights, and their results must agree. `turns.py` describes the method; with one thread,
+times are processor time. A claim is about the median; its 95 % interval is also printed. If the
+interval contains the claimed value, another run may give the opposite verdict.
 
-`--networks` and `--threads` choose a part; its numbers replace those in the JSON, which is kept for
-one machine.
+`--networks` and `--threads` select some of the measurements, which replace the same measurements in
+the JSON file. The file has the measurements of one machine.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     labels = [f"{n}, {_threads(t)}" for n, t in groups]
     axes.set_yticks([n + 0.4 - step / 2 for n in range(len(groups))], labels)
     axes.set_ylim(len(groups), -0.4)
-    axes.set_xlabel("time / time of byoc_lab (medians with 95 % intervals; |: at least so much)")
+    axes.set_xlabel("time / time of byoc_lab (medians with 95 % intervals; |: claimed minimum)")
     figure.legend(loc="outside upper center", ncols=len(CLAIMS), frameon=False)
     figure.savefig(path, dpi=120)
     print(f"written: {path}")

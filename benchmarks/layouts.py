@@ -1,8 +1,8 @@
 """Measures the cost of choosing layouts of convolutions by a rule instead of by measuring.
 
 Networks of convolutions on DNNL, one thread, with layouts "fixed" (the default of `build`),
-"measured" and "any" (what oneDNN prefers for each): the minimum processor time of alternating runs.
-The instruction set is the machine's, or the one in ONEDNN_MAX_CPU_ISA.
+"measured" and "any" (the layout that oneDNN prefers for each convolution): the minimum processor
+time of alternating runs. The instruction set is the machine's, or the one in ONEDNN_MAX_CPU_ISA.
 
     python benchmarks/layouts.py
     ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/layouts.py --networks squeezenet

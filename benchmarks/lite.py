@@ -31,7 +31,7 @@ FIRST_LINT = 10  # limit in seconds
 SLOWER = 2  # limit as a multiple of native Python
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second
-PATIENCE = 300_000  # ms
+TIMEOUT = 300_000  # ms
 LINT = """\
 import byoc_lab
 from byoc_lab.lessons import cases
@@ -46,7 +46,7 @@ network = mobilenet.module()
 text = network.astext()
 broken = cases.get("nested-partition").module()
 """
-WORK = {
+TASKS = {
     "parse MobileNet": (20, "relay.parse(text)"),
     "trace MobileNet": (15, 'byoc_lab.trace(network, "dnnl")'),
     "lint MobileNet": (10, 'byoc_lab.lint(network, "dnnl")'),
@@ -54,7 +54,7 @@ WORK = {
     "fix a case": (100, "byoc_lab.fix(broken)"),
     "judge an exercise": (200, "check('fix-the-name', lambda name: name.replace('edu_', 'edu.'))"),
 }
-"""How often each work is done, and its code."""
+"""The number of repetitions of each task, and its code."""
 WATCH = """
 window.seen = {};
 new MutationObserver(() => {
@@ -81,10 +81,10 @@ def opened(page: Any) -> dict[str, float]:
     """The time from the start of the page to each event in OPENED, in seconds."""
     page.add_init_script(WATCH)
     page.goto(PAGE.as_uri())
-    page.locator("#play-shown .byl[data-ready]").wait_for(timeout=PATIENCE)
+    page.locator("#play-shown .byl[data-ready]").wait_for(timeout=TIMEOUT)
     page.evaluate("() => { location.hash = '03_annotating_by_hand' }")
     run_cell(page, LINT)
-    page.locator("article:visible .cell .shown").first.wait_for(timeout=PATIENCE)
+    page.locator("article:visible .cell .shown").first.wait_for(timeout=TIMEOUT)
     lint = page.evaluate("() => performance.now() / 1000")
     paint = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
     found: dict[str, float] = page.evaluate("() => seen")
@@ -94,7 +94,7 @@ def opened(page: Any) -> dict[str, float]:
 def run_cell(page: Any, source: str) -> None:
     """Replace the code of the first cell, and run it when Python is ready."""
     cell = page.locator("article:visible .cell").first
-    cell.locator(".cm-content").click(timeout=PATIENCE)
+    cell.locator(".cm-content").click(timeout=TIMEOUT)
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.insert_text(source)
     page.keyboard.press("ControlOrMeta+Enter")
@@ -119,7 +119,7 @@ def compared(page: Any) -> Iterator[tuple[str, float, float]]:
     names: dict[str, Any] = {}
     exec(SETUP, names)
     finish(page, SETUP)
-    for name, (turns, code) in WORK.items():
+    for name, (turns, code) in TASKS.items():
         finish(page, code)  # imports, and growth of memory
         exec(code, names)
         repeated = f"for _ in range({turns}):\n    {code}"
@@ -133,8 +133,8 @@ def compared(page: Any) -> Iterator[tuple[str, float, float]]:
 def finish(page: Any, source: str) -> None:
     """Run code in the first cell until it has finished."""
     run_cell(page, f"{source}\nprint('done', {page.evaluate('() => performance.now()')})")
-    page.locator("article:visible .cell[data-state=done]").first.wait_for(timeout=PATIENCE)
-    page.locator("body[data-python=ready]").wait_for(timeout=PATIENCE)
+    page.locator("article:visible .cell[data-state=done]").first.wait_for(timeout=TIMEOUT)
+    page.locator("body[data-python=ready]").wait_for(timeout=TIMEOUT)
 
 
 def main() -> int:
@@ -144,7 +144,7 @@ def main() -> int:
     weight = {path.name: path.stat().st_size / 1e6 for path in (PAGE, *(LITE / n for n in SITE))}
     print(table(["file", "MB"], [[name, f"{mb:.1f}"] for name, mb in weight.items()]))
     turns, spent = [], []
-    taken, native = dict.fromkeys(WORK, math.inf), dict.fromkeys(WORK, math.inf)
+    taken, native = dict.fromkeys(TASKS, math.inf), dict.fromkeys(TASKS, math.inf)
     for _ in range(options.repeat):
         with chromium() as browser:  # a new browser: the times of exited processes are lost
             page = browser.new_context(offline=True).new_page()

@@ -2,12 +2,12 @@
 
 Seven networks of `relay.testing`, written as ONNX files, and two transformers that PyTorch exports
 (a BERT-base encoder, a ViT-B/16). Each network is measured in a separate process, on one thread:
-reading the file with onnx alone, its weights as arrays; `from_onnx`; `build` of the network as it
-comes, which LLVM compiles whole, and of its partition for DNNL; `validate` of the latter with one
-set of inputs. The part of LLVM is `tvm.compile` and the virtual machine, which makes machine code
-of what that gives; the part of DNNL is the call of the extension that creates oneDNN's primitives
-and packs the weights. Processor time, the least of `--repeat` processes; memory is the peak that a
-build adds to the process, which has the weights in the module already.
+reading the file with onnx alone, with its weights as arrays; `from_onnx`; `build` of the
+unpartitioned network, which LLVM compiles as a whole, and of its partition for DNNL; `validate` of
+the partition with one set of inputs. LLVM's part of a build is `tvm.compile`, and the virtual
+machine, which generates machine code from its result; DNNL's part is the call of the extension that
+creates oneDNN's primitives and packs the weights. Processor time, the minimum of `--repeat`
+processes; memory is the peak that a build adds to a process whose module already has the weights.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 Chains of n blocks, conv2d + bias + relu each, with an operator between them that DNNL does not
 support, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
-parser, the linter, structural equality and repeated type inference: processor time (which does not
-count what else the machine does) and peak memory at each n, and the factor from one n to the next.
+parser, the linter, structural equality and repeated type inference: processor time (which excludes
+other programs) and peak memory at each n, and the factor from one n to the next.
 
-Each n has a separate process; smaller sizes have TIMES as many, whose median counts. Everything is
-repeated `--repeat` times, with alternating sizes, and the fastest run of each stage and size
-counts: on shared machines, memory can be slow for minutes, independently of the module's size.
+Each n has a separate process; smaller sizes have TIMES as many processes, and their median counts.
+Everything is repeated `--repeat` times, with alternating sizes, and the fastest run of each stage
+and size counts: on shared machines, memory can be slow for minutes, independently of the module's
+size.
 Python's cyclic garbage collector is off while a stage runs, as in `timeit`: it would visit all
 other objects of the process, here the results of all earlier stages.
 """
@@ -132,7 +133,7 @@ def measure(n: int, kind: str) -> Figures:
 
 def expect(holds: bool, what: str) -> None:
     if not holds:
-        raise SystemExit(f"expected {what}: what was measured is not what was meant")
+        raise SystemExit(f"expected {what}: the benchmark measured something else")
 
 
 def in_own_process(n: int, kind: str) -> Figures:

@@ -48,7 +48,7 @@ class Turns:
         return statistics.median(b for b in self.blocks[name] if b is not None)
 
     def ratios(self, name: str, base: str) -> list[float]:
-        """The time of `name` divided by that of `base`, in each round that has both."""
+        """The time of `name` divided by the time of `base`, in each round that has both."""
         pairs = zip(self.blocks[name], self.blocks[base], strict=True)
         return [b / a for b, a in pairs if a is not None and b is not None]
 
@@ -61,7 +61,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     """The confidence interval of the median, by the sign test: the narrowest pair of symmetric
     order statistics with the level CONFIDENCE; for few values, minimum and maximum."""
     ordered, n = sorted(values), len(values)
-    outside, tail = 0, 0.5**n  # tail: chance that at most so many of n lie below the median
+    outside, tail = 0, 0.5**n  # tail: P(at most `outside` of n are below the median)
     while tail <= (1 - CONFIDENCE) / 2:
         outside += 1
         tail += math.comb(n, outside) * 0.5**n

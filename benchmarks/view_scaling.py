@@ -4,17 +4,17 @@ modules.
     python benchmarks/view_scaling.py [--sizes 1000 5000 20000]
 
 Each module is a chain of element-wise operators, annotated and partitioned for DNNL. The columns:
-picture (a stepper at the first stage, from the finished trace), ahead (the graph of a stage, the
-longest: the page asks for it while its neighbour is shown), text (differences and findings of a
-stage, the longest; the graph does not wait for them), page (seconds to write it, and MB; up to
-5,000 operators), step (in the saved page in Chromium, the longest from the key to the drawn stage).
-Processor time in Python of the first step of a new stepper, the longest, with nothing computed
-ahead: whole (to a stage), inside (to a rewrite).
+picture (a stepper at the first stage, from the finished trace), ahead (the slowest graph of a
+stage, which the page requests while a neighbouring stage is shown), text (the slowest differences
+and findings of a stage; the graph does not wait for them), page (seconds to write it, and MB; up to
+5,000 operators), step (in the saved page in Chromium, the slowest step from the key to the drawn
+stage). The slowest first step of a new stepper without precomputed data, in processor time of
+Python: whole (to a stage), inside (to a rewrite).
 
-The rest is measured in Chromium with a running kernel, from the key to the drawn graph: cold (the
-last stage, as soon as the first is drawn), jump (the same, later), next (the next rewrites, one key
-after the other, the longest), rewrite (those far away, the longest). Without Chromium these are
-blank. Wall clock, but for whole and inside.
+The other columns are measured in Chromium with a running kernel, from the key to the drawn graph:
+cold (to the last stage, as soon as the first is drawn), jump (to the last stage, later), next (the
+slowest of consecutive rewrites), rewrite (the slowest jump to a distant rewrite). Without Chromium
+these are blank. All columns except whole and inside are wall time.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def test_presenter_mode_is_large_and_keys_still_work(
     assert root.locator(".byl-stages").is_visible()
 
 
-def test_presenter_mode_left_at_once_leaves_full_screen_too(
+def test_leaving_presenter_mode_at_once_also_leaves_full_screen(
     new_page: NewPage, chain_state: Any
 ) -> None:
     page = new_page()

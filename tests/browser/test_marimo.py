@@ -48,7 +48,7 @@ def _(byoc_lab, mod):
 
 
 def steps(page: Any) -> None:
-    """Steps from the first stage to the second, in a light page, and sees each object once."""
+    """Steps from the first stage to the second, in a light page; no stored copy may be visible."""
     root = page.locator(".byl[data-ready]").first
     root.wait_for()
     page.locator('.byl[data-theme="light"]').first.wait_for()

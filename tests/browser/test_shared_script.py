@@ -53,13 +53,13 @@ def test_widgets_on_a_page_import_the_script_once(
     assert page.locator("#shadow").evaluate(f"el => ({styles})(el.shadowRoot)") == 1
 
 
-def test_widget_without_its_script_says_how_to_get_it(
+def test_widget_without_its_script_asks_to_run_the_cell_again(
     new_page: NewPage, chain_state: dict[str, Any]
 ) -> None:
     page = new_page()
     mount(page, chain_state, {})
     assert "Run the cell again" in page.locator("#a").inner_text()
-    assert page.locator(".byl").count() == 0, "what the notebook keeps of the widget stays visible"
+    assert page.locator(".byl").count() == 0, "the stored copy of the widget stays visible"
 
 
 CELLS = (

@@ -86,7 +86,7 @@ def test_any_two_stages_can_be_compared(new_page: NewPage, mobilenet_state: Any)
     root = mount(page, mobilenet_state, index=8)
     root.press("g")
     stages, modules = mobilenet_state["stages"], mobilenet_state["modules"]
-    root.locator(".byl-compare").select_option("3")  # with the result of FoldConstant
+    root.locator(".byl-compare").select_option("3")  # compares with the result of FoldConstant
     for fold in root.locator(".byl-fold:not(.byl-gone-away)").all():
         fold.click()
     assert len(lines(root)) == len(modules[stages[8]["after"]]["lines"])

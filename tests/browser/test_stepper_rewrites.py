@@ -160,14 +160,14 @@ def test_next_rewrite_is_computed_in_advance(new_page: NewPage) -> None:
     page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.rewrite === 1")
 
 
-def test_step_is_shown_when_it_arrives_and_reported_when_it_does_not(new_page: NewPage) -> None:
+def test_step_is_shown_when_received_and_a_missing_step_is_reported(new_page: NewPage) -> None:
     trace = mobilenet()
     page = new_page()
     state = trace_state(trace)
     root = mount(page, state, index=1)
     before = lines(root)
     root.press(".")
-    assert lines(root) == before, "the text stays until the step is there"
+    assert lines(root) == before, "the text stays until the step is received"
     (step,) = steps_of(trace, Ids(), 1, [1])
     assert model(page, "[model.get('asked').what, model.get('asked').rewrite]") == ["picture", 1]
     answer(page, step=step)

@@ -153,7 +153,7 @@ class _Kernels:
 def _in_kernels(
     mod: IRModule, inputs: Any, backends: Backends, seed: int, progress: Progress
 ) -> _Kernels:
-    """The first kernel of a region of `mod` whose result differs from that of its operators."""
+    """The first kernel whose result differs from its operators' result, in the regions of `mod`."""
     typed = infer_module(mod)
     if not external_calls(typed):
         return _Kernels()

@@ -104,10 +104,10 @@ class Checker(ABC):
 
 
 def check_order(before: bool, after: bool) -> None:
-    """Raise ArgumentError if the first module has regions and the second one has none."""
+    """Raise ArgumentError if the first module has regions and the second module has none."""
     if before and not after:
         raise ArgumentError(
-            "validate: the first argument must be the module before the pipeline, found one "
-            "with regions first and one without them second; write validate(module, "
+            "validate: the first argument must be the module before the pipeline, found a module "
+            "with regions, and a second argument without regions; write validate(module, "
             "partitioned, inputs)"
         )

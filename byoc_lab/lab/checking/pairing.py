@@ -100,8 +100,8 @@ class Divergence:
 
 
 def divergence_of(before: Run, after: Run) -> Divergence | None:
-    """The divergence of `after` from `before`; None if they agree. The tolerances are those of
-    `before`."""
+    """The divergence of `after` from `before`; None if they agree. The tolerances of
+    `before` are used."""
     return _Pairing(before, after).run()
 
 

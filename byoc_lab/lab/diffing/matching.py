@@ -158,7 +158,7 @@ class Correspondence:
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
-            # of several equal constants, a different one may be the real node in each module
+            # if constants are equal, the two modules may have different ones as the real node
             if (
                 node in self.before.value
                 and self.open(node, node)

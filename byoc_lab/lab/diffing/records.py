@@ -11,7 +11,7 @@ from byoc_lab.errors import counted, enumerated
 from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Expr
 
-KINDS = {  # by kind, in the order of the summary: the wording for a count such as "3 calls"
+KINDS = {  # kind -> the wording for a count such as "3 calls", in the order of the summary
     "outlined": "{} moved into {}",
     "composed": "{} composed into {}",
     "moved": "{} moved into {}",

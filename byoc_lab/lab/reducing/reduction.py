@@ -100,8 +100,8 @@ class Reduction:
     @property
     def _nearest(self) -> str:
         if self.passing is None:
-            return "no smaller module was found for which it does not hold"
-        return "the nearest module for which it does not hold differs by:"
+            return "no smaller module was found for which the predicate does not hold"
+        return "the nearest module for which the predicate does not hold differs by:"
 
     @printable
     def __str__(self) -> str:

@@ -30,8 +30,8 @@ class Added:
 
 @dataclass(eq=False)
 class Applied:
-    """One round. copied: from the nodes of the function before the round to its root; made: the new
-    node for each node below the root; replaced: the nodes that rewrites replaced."""
+    """One round. copied: maps nodes of the function before the round to its root's nodes; made: the
+    new node for each node below the root; replaced: the nodes that rewrites replaced."""
 
     round: Round
     events: list[Event] = field(default_factory=list)

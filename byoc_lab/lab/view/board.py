@@ -180,7 +180,7 @@ class Board(TraceView):
         return fix(self.module)
 
     def apply(self, repair: Fix) -> None:
-        """Replace the board's module by that of a fix; `undo` restores it."""
+        """Replace the board's module by the repaired module; `undo` restores it."""
         self._change("apply the fix", self.chosen, repair.after)
 
     def undo(self) -> str:

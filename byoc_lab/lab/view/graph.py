@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.module import IRModule
 if TYPE_CHECKING:
     import graphviz
 
-MAX_BOXES = 700  # with more, regions, repeated blocks and sections are single boxes
+MAX_BOXES = 700  # above this number, regions, repeated blocks and sections are single boxes
 
 
 class GraphView:

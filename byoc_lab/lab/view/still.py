@@ -17,7 +17,7 @@ from byoc_lab.lab.view.messages import State
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-# with more, regions and repeats are folded; if too many are left, there is no picture
+# above this number, regions and repeats are folded; if still above, no picture is shown
 MAX_BOXES = 40
 MAX_FINDINGS = 10
 HOW_TO_STEP = (

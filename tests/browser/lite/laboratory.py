@@ -7,8 +7,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-SECONDS = 60_000  # ms; a busy machine needs ten times as long as an idle one
-POLL = 50  # ms
+SECONDS = 60_000  # a timeout in ms; a busy machine needs ten times as long as an idle one
+POLL = 50  # interval in ms
 PART = ".part"
 """The suffix of a download that is not complete."""
 NARROW = 1024  # pixels

@@ -74,7 +74,7 @@ def test_cell_that_cannot_run_in_a_browser_shows_its_stored_output(lab: Laborato
     expect(cell.locator(".stream")).to_contain_text("no global function is registered as")
 
 
-def test_rewrite_of_a_pass_links_to_the_line_that_makes_it(lab: Laboratory) -> None:
+def test_rewrite_of_a_pass_links_to_its_source_line(lab: Laboratory) -> None:
     lab.open("docs-reference-passes")
     link = lab.page.locator("li", has_text="to product").get_by_role("link")
     file, _, number = (link.text_content() or "").rpartition(":")

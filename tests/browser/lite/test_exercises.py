@@ -91,7 +91,7 @@ def without_words(found: Any) -> str:
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in JUDGED]
 )
-def test_results_in_the_page_equal_those_of_native_python(
+def test_page_and_native_python_give_equal_results(
     lab: Laboratory, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     code = verdicts(name, MUTANTS if lab.is_chromium else 0)

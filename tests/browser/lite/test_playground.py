@@ -72,7 +72,7 @@ def test_case_shows_its_finding_fix_and_passes(lab: Laboratory) -> None:
     expect_passes(lab, "PartitionGraph")
 
 
-def test_address_with_an_input_shows_it_and_runs_nothing(lab: Laboratory) -> None:
+def test_address_with_an_input_shows_the_input_and_runs_nothing(lab: Laboratory) -> None:
     lab.open("playground")
     lab.page.locator("#play-case").select_option("let-bound-calls")
     expect(shown(lab)).to_contain_text("BYL004")
@@ -90,7 +90,7 @@ def test_address_with_an_input_shows_it_and_runs_nothing(lab: Laboratory) -> Non
     expect(shown(lab)).to_contain_text("BYL004")
 
 
-def test_results_of_an_earlier_input_disappear_when_an_address_brings_another(
+def test_address_with_a_new_input_clears_the_earlier_results(
     lab: Laboratory,
 ) -> None:
     lab.open("playground")
@@ -130,7 +130,7 @@ HOSTILE = {
     "null": link(None),
     "a list": link([]),
     "no text": link({**SAMPLE, "relay_text": 1}),
-    "no list of passes": link({**SAMPLE, "passes": "InferType"}),
+    "not a list of passes": link({**SAMPLE, "passes": "InferType"}),
     "unknown pipeline": link({**SAMPLE, "pipeline": "nothing"}),
     "a name of objects": link({**SAMPLE, "pipeline": "__proto__"}),
     "a method of objects": link({**SAMPLE, "era": "constructor"}),
@@ -207,4 +207,4 @@ def test_era_runs_the_passes_of_that_tvm_version(lab: Laboratory) -> None:
     lab.settle()
     lab.page.get_by_label("Behaves like").select_option("2020-01")
     run(lab)
-    expect(shown(lab)).to_contain_text("BYL003")  # a region inside another one
+    expect(shown(lab)).to_contain_text("BYL003")  # nested regions

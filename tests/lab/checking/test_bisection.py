@@ -229,7 +229,7 @@ def test_bisect_of_a_clean_2020_pipeline_finds_nothing() -> None:
     assert not found.found
 
 
-def test_difference_below_rounding_is_reported_as_such() -> None:
+def test_difference_within_rounding_is_reported_as_rounding() -> None:
     """One weight differs by one unit in the last place."""
     x = relay.var("x", shape=(1, 64))
     w = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)

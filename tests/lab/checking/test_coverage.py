@@ -78,7 +78,7 @@ def test_coverage_and_cards_report_the_same_offloaded_share() -> None:
     assert program.host_operators == found.totals.operators - found.totals.offloaded
 
 
-def test_causes_equal_those_of_explain() -> None:
+def test_coverage_and_explain_give_equal_causes() -> None:
     mod = chain()
     explained = byoc_lab.explain(mod, "dnnl").by_cause
     found = one(mod, "dnnl")
@@ -144,7 +144,7 @@ def test_missing_passes_are_suggested() -> None:
     assert what == ["SimplifyInference, FoldConstant and FoldScaleAxis before it"]
 
 
-def test_scales_are_folded_at_the_level_that_folds_them() -> None:
+def test_change_that_folds_scales_states_its_opt_level() -> None:
     stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
     data = relay.var("x", shape=(1, 8, 4, 4))
     weight = relay.const(np.ones((8, 8, 1, 1), np.float32))
@@ -167,7 +167,7 @@ def test_suggested_change_gives_the_stated_totals() -> None:
 
 
 @pytest.mark.parametrize("name", ["dnnl", "shadow"])
-def test_totals_of_changes_equal_those_of_complete_runs(name: str, shadowed: str) -> None:
+def test_totals_of_changes_equal_the_totals_of_complete_runs(name: str, shadowed: str) -> None:
     """A run with a change reuses the stages before the change, and moves of entries without a
     match are not tried."""
     mod = chain()

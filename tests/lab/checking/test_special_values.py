@@ -95,7 +95,7 @@ def test_quantize_may_differ_by_one_only_at_a_tie() -> None:
     assert found.tolist() == [1, 0, 0, 0, 0]  # the last element saturates
 
 
-def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_it() -> None:
+def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_the_tie() -> None:
     """exp rounds, so a value within its error of a tie may be rounded up or down, also by a
     cast."""
     x = relay.var("x", shape=(3,))
@@ -155,7 +155,7 @@ def test_infinity_in_only_one_of_two_results_is_reported(on: str) -> None:
 # nan ----------------------------------------------------------------------------------------------
 
 
-def test_nan_in_one_result_is_reported_and_other_errors_too() -> None:
+def test_nan_in_only_one_result_is_reported_with_the_other_errors() -> None:
     wanted = np.arange(6, dtype=np.float64)
     got = wanted.astype(np.float32)
     got[1], got[4] = np.nan, 4.5
@@ -240,7 +240,7 @@ def test_denormal_element_does_not_widen_other_tolerances() -> None:
         assert compare("x", lost, known.outputs[0], known.tolerances[0]).nans == 1
 
 
-def test_each_cause_is_named_where_it_arises_and_propagated() -> None:
+def test_cause_is_named_at_its_operator_and_in_dependent_results() -> None:
     x = relay.var("x", shape=(2,))
     for expr, values, causes in [
         (relay.exp(x), [100, 1], {"overflow of a value or of a partial sum"}),

@@ -63,7 +63,7 @@ def test_module_known_only_as_text_has_no_assignment() -> None:
 
 @settings(max_examples=some(40))
 @given(mod=strategies.modules())
-def test_numbers_of_operators_equal_those_of_the_stepper(mod: IRModule) -> None:
+def test_places_and_stepper_give_equal_numbers_of_operators(mod: IRModule) -> None:
     """In every stage: the numbers of operators in regions and on the host."""
     for stage in trace(mod, "ccompiler"):
         assert stage.after is not None

@@ -49,4 +49,4 @@ FORMS: dict[str, Callable[[str], str]] = {
     "in JSON": lambda text: json.dumps({"level": "error", "message": _log(text)}),
     "in colours": lambda text: f"\x1b[31mRuntimeError\x1b[39;49m: {text}\x1b[0m",
 }
-"""The names of forms, with functions that give the text of an error its form."""
+"""Forms of logs by name; each function writes an error text as a log."""

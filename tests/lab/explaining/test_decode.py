@@ -134,7 +134,7 @@ def test_messages_name_existing_rules_and_lessons() -> None:
     assert len(set(names)) == len(names) and all(m.samples for m in ALL)
 
 
-def test_unknown_text_gives_no_cause_and_says_so() -> None:
+def test_result_for_unknown_text_says_that_no_message_is_known() -> None:
     other = "Operator nn.relu is not registered with this service"
     for text in ("", "all is well", "TVMError: something new", "free variables: none", other):
         found = decode(text)
@@ -203,7 +203,7 @@ def test_consequence_is_decoded_to_the_edge_of_its_cause() -> None:
     assert (found.rule, found.edge) == ("BYL003", (mod["main"].body, 0))
 
 
-def test_message_that_does_not_fit_the_module_has_no_edge_and_says_so() -> None:
+def test_message_without_a_finding_in_the_module_has_no_edge_and_a_note() -> None:
     clean = IRModule.from_expr(nn.relu(X))
     found = decode("Arg regions are inconsistent: add(%0, %y)", clean)
     assert found and found.edge is None and "lint finds nothing of this kind" in str(found)

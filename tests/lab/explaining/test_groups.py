@@ -51,7 +51,7 @@ def test_operators_with_different_reasons_are_separate_groups() -> None:
     assert len(found.groups) == 2
 
 
-def test_text_of_a_group_computed_on_the_host_and_in_a_region_says_so() -> None:
+def test_text_of_a_group_states_that_the_host_and_a_region_compute_it() -> None:
     gate = is_op("multiply")(CONV_ADD, wildcard())
     backends.register(NPU, patterns=[entry("gate", gate)])
     text = str(explain(IRModule.from_expr(gated()), NPU))
@@ -71,7 +71,7 @@ def test_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
     assert "gamma1" not in str(group[0].change)
 
 
-def test_unknown_sizes_suggest_to_give_them() -> None:
+def test_calls_with_unknown_sizes_suggest_to_give_the_sizes() -> None:
     def network(batch: relay.Any | int, height: relay.Any | int = 8) -> IRModule:
         data = relay.var("data", shape=(batch, 3, height, 8))
         taps = relay.const(np.ones((4, 3, 3, 3), np.float32))

@@ -65,7 +65,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
     "last",
     [pytest.param(n, marks=[pytest.mark.slow] * (n in ("float64", "flatten"))) for n in LAST],
 )
-def test_explanations_are_equal_if_changes_are_tried_on_a_part_or_the_whole(
+def test_changes_tried_on_a_part_and_on_the_whole_module_give_equal_explanations(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mod = chain(7, LAST[last])
@@ -132,7 +132,7 @@ def test_part_with_an_ill_typed_edit_is_none() -> None:
     assert around.part(mod["main"].body) is None
 
 
-def test_small_modules_and_modules_with_functions_are_tried_whole() -> None:
+def test_changes_of_small_modules_and_modules_with_functions_are_tried_on_the_whole() -> None:
     assert Surroundings.of(chain(2, LAST["erf"])) is None
     whole = chain(13, LAST["erf"])
     assert Surroundings.of(byoc_lab.trace(whole, "dnnl").result) is None

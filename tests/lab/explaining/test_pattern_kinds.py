@@ -88,7 +88,7 @@ def test_no_pattern_is_the_cause_only_of_operators_in_no_pattern(kind: str) -> N
     assert "tanh" in only(found, "nn.conv2d").found
 
 
-def test_pattern_table_with_alternatives_names_them() -> None:
+def test_reason_names_each_alternative_that_no_module_has() -> None:
     (entry_report,) = explain_patterns([("q.a", ADDS)], IRModule.from_expr(relay.tanh(x())))
     assert entry_report.reason == "no module has add or nn.bias_add"
 
@@ -196,7 +196,7 @@ def test_call_at_the_end_of_a_let_has_no_user() -> None:
     assert "no user: it is the result of @main" in found.reason
 
 
-def test_dominator_path_with_another_operator_names_it() -> None:
+def test_other_operator_on_a_dominator_path_is_named() -> None:
     found = told([entry("dom", DOMINATED)], relay.sin(relay.tanh(conv())))
     assert "found sin" in only(found, "nn.conv2d").reason
     assert "as the user of tanh" in only(found, "nn.conv2d").reason

@@ -147,7 +147,7 @@ def test_pool_in_another_layout_suggests_convert_layout() -> None:
 
 
 @pytest.mark.parametrize("name", ["FoldConstant", "SimplifyInference"])
-def test_pass_that_removes_what_a_pattern_needs_is_suggested_to_be_left_out(name: str) -> None:
+def test_leaving_out_the_pass_that_removes_an_operator_of_a_pattern_is_suggested(name: str) -> None:
     """discuss.tvm.apache.org/t/14299: a pattern matches before the passes, but not after them."""
     norm = is_op("nn.batch_norm")(*(Any_() for _ in range(5)))
     reshaped = is_op("add")(is_op("reshape")(Any_()), CONV)
@@ -257,7 +257,7 @@ def test_layout_pass_after_annotation_is_suggested_to_be_moved(opt_level: int) -
     assert found.change.what == f"move ConvertLayout before AnnotateTarget{level}"
 
 
-def test_target_with_a_dot_is_the_cause_because_no_composite_name_has_it() -> None:
+def test_target_with_a_dot_is_the_cause_because_no_composite_matches_it() -> None:
     """AnnotateTarget compares only the part before the first dot: "acc", never "acc.a"."""
     table = [("acc.a.relu", is_op("nn.relu")(Any_()))]
     steps = [transform.MergeComposite(table), transform.AnnotateTarget("acc.a"), "PartitionGraph"]

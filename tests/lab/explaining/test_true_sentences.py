@@ -306,8 +306,8 @@ def tried_entry(case: Drawn, report: EntryReport) -> str:
 
 
 def merged(case: Drawn, table: Table) -> tuple[int, int]:
-    """A score of a table: the number of merged operators in the module, without copies, then of
-    fewer composites."""
+    """The score of a table: the number of merged operators (copies excluded), then minus the number
+    of composites."""
     found = trace(case.mod, [MergeComposite(list(table))])
     (stage,) = found.stages
     functions = list(made_in(found.result))

@@ -230,7 +230,7 @@ def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
 def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
     """Without the pass that returned the region to the host, the call is offloaded.
 
-    Regions that were not merged are joined by a path through a call in neither.
+    Regions that were not merged are joined by a path through a call outside both.
     """
     again = [p for p in case.passes() if p.name not in {q.name for q in case.last}]
     (without,) = explain(case.mod, TARGET, one.call, again)

@@ -68,7 +68,7 @@ def test_shadowed_pattern_never_matches(first: object, second: object) -> None:
 
 
 @given(calls)
-def test_pattern_covers_itself_and_more_specific_ones(data: object) -> None:
+def test_pattern_covers_itself_and_more_specific_patterns(data: object) -> None:
     assert covers(pattern(data), pattern(data))
     assert covers(wildcard(), pattern(data))
     assert not covers(pattern(data), wildcard())

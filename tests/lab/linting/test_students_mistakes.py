@@ -147,7 +147,7 @@ class TestPrintedText:
         assert all('compiler="dnnl")' in line for line in annotations)
         assert "meta[relay.attrs" not in text and "CompilerAttrs" not in text
 
-    def test_printed_annotated_module_parses_to_an_equal_one(self, annotated: IRModule) -> None:
+    def test_printed_annotated_module_parses_to_an_equal_module(self, annotated: IRModule) -> None:
         assert structural_equal(InferType()(relay.parse(annotated.astext())), annotated)
 
     @pytest.mark.parametrize(

@@ -17,14 +17,17 @@ def test_text_has_the_module_and_the_difference() -> None:
         "no single change makes the module smaller",
     ]
     assert rest.startswith("it holds for:\ndef @main(") and "sigmoid(%0)" in rest
-    assert "the nearest module for which it does not hold differs by:\n1 call removed" in rest
+    assert (
+        "the nearest module for which the predicate does not hold differs by:\n1 call removed"
+        in rest
+    )
     assert len(str(found).splitlines()) < 20
 
 
 def test_html_is_escaped_and_has_the_same_content() -> None:
     shown = byoc_lab.reduce(chain(4, {1: "tanh"}), lambda mod: "tanh" in str(mod))._repr_html_()
     assert "&lt;lambda&gt;" in shown and "<lambda>" not in shown
-    assert "tanh(" in shown and "the nearest module for which it does not hold" in shown
+    assert "tanh(" in shown and "the nearest module for which the predicate does not hold" in shown
 
 
 def test_data_is_json_with_modules_that_can_be_parsed() -> None:
@@ -36,7 +39,7 @@ def test_data_is_json_with_modules_that_can_be_parsed() -> None:
     assert data["steps"] == list(found.steps) and data["table"] is None
 
 
-def test_difference_is_from_the_module_to_the_passing_one() -> None:
+def test_difference_is_from_the_module_to_the_passing_module() -> None:
     found = byoc_lab.reduce(chain(9, {1: "tanh", 2: "sigmoid"}), tanh_then_sigmoid)
     assert found.difference is not None and found.passing is not None
     made = byoc_lab.apply(found.difference, found.module)

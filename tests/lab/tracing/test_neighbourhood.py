@@ -137,7 +137,7 @@ def test_part_around_an_annotation_counts_cut_regions() -> None:
     assert len(step.diff.changes) >= 1
 
 
-def test_small_function_is_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_function_is_shown_completely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     x = relay.nn.relu(relay.var("x", shape=(2,)))
     stage = byoc_lab.trace(IRModule.from_expr(x), [AnnotateTarget("dnnl")])[0]

@@ -135,7 +135,7 @@ def test_object_is_printed_in_any_encoding(
     print(obj, flush=True)
 
 
-def test_notebook_gets_the_widget_and_html_for_use_without_it(
+def test_notebook_gets_the_widget_and_html_for_use_without_a_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown: list[dict[str, str]] = []

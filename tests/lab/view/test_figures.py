@@ -28,7 +28,7 @@ def _report(*errors: float, shape: tuple[int, ...] = (2, 3, 4)) -> Report:
     return Report(tuple(found), ())
 
 
-def test_figure_has_a_bar_for_each_comparison_and_wrong_ones_are_hatched() -> None:
+def test_figure_has_a_bar_for_each_comparison_and_hatches_wrong_bars() -> None:
     report = _report(0.0, 0.25, 2.0)
     figure = report.plot()
     shares, distribution, plane, *_ = figure.axes

@@ -113,7 +113,7 @@ def _annotations(mod: IRModule) -> Counter[tuple[str, str]]:
     return Counter((n.op_name, n.attrs.compiler) for n in nodes if is_annotation(n))
 
 
-def test_node_with_very_many_operands_has_one_event_for_the_last_ones() -> None:
+def test_node_with_very_many_operands_has_one_event_for_the_last_operands() -> None:
     x = relay.var("x", shape=(2, 3))
     stage = _trace(relay.concatenate([relay.nn.relu(x) for _ in range(400)], axis=0), "first")
     assert len(stage.events) < 1600

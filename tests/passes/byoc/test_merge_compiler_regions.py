@@ -95,7 +95,7 @@ def _annotated(draw: st.DrawFn) -> Expr:
 
 @settings(max_examples=some(300))
 @given(_annotated())
-def test_regions_equal_those_of_an_exhaustive_search(net: Expr) -> None:
+def test_merging_and_exhaustive_search_give_equal_regions(net: Expr) -> None:
     found = _partition(net)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "_Merger", _Straightforward)

@@ -52,7 +52,7 @@ def test_contexts_nest_and_the_level_can_be_changed_alone() -> None:
     assert PassContext.current() is outside
 
 
-def test_instrument_that_raises_on_entry_lets_earlier_ones_exit() -> None:
+def test_earlier_instruments_exit_if_a_later_one_raises_on_entry() -> None:
     seen: list[str] = []
 
     class First(PassInstrument):

@@ -15,7 +15,7 @@ RECORDED_IN_TVM = json.loads(golden_path(FILE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_calls_equal_those_of_tvm(name: str) -> None:
+def test_byoc_lab_and_tvm_make_equal_calls(name: str) -> None:
     recorded: list[str] = []
     SCENARIOS[name](tvm, relay, recorded)
     assert recorded == RECORDED_IN_TVM[name]

@@ -106,7 +106,7 @@ def test_passes_are_created_by_name() -> None:
     ("base", "missing"),
     [(ModulePass, "run"), (FunctionPass, "run_function"), (PatternRewrite, "callbacks")],
 )
-def test_pass_class_without_a_method_names_it(base: type, missing: str) -> None:
+def test_error_for_a_pass_class_names_the_missing_method(base: type, missing: str) -> None:
     made = type("Mine", (base,), {})
     with pytest.raises(PassError, match=f"^Mine must define {missing}$"):
         made()

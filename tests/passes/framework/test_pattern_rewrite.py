@@ -105,7 +105,7 @@ def test_callback_sees_types_of_nodes_from_the_same_round() -> None:
 
 
 class _ToInt(DFPatternCallback):
-    """Converts one of two operators that have to change together to integers."""
+    """Converts an operator to integers, and casts its operands if they are not converted yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _ToInt(DFPatternCallback):
 
 
 class ToInt(PatternRewrite):
-    """Computes in integers."""
+    """Converts negative and add to integers."""
 
     def callbacks(self) -> list[DFPatternCallback]:
         return [_ToInt()]

@@ -50,7 +50,7 @@ def test_operand_made_by_an_earlier_entry_is_named(pattern: Any) -> None:
     assert ORDER not in text
 
 
-def test_operand_is_not_named_if_the_check_raises_without_it_too() -> None:
+def test_operand_is_not_named_if_the_check_also_raises_without_it() -> None:
     def broken(root: Call) -> bool:
         return bool(root.args[7])
 

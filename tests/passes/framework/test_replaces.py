@@ -39,7 +39,7 @@ def samples() -> list[tuple[str, IRModule]]:
 
 
 @pytest.mark.parametrize("name", SIMPLIFY)
-def test_replaced_operators_equal_the_declared_ones(name: str) -> None:
+def test_replaced_operators_equal_the_declared_operators(name: str) -> None:
     p = make_pass(name)
     gone = {op for op, mod in samples() if op not in operators(p(mod))}
     assert gone <= set(p.replaces)

@@ -125,7 +125,7 @@ TO_EVEN = {
 
 
 @pytest.mark.parametrize("name", TO_EVEN)
-def test_halves_round_to_even_in_the_whole_region_if_its_end_says_so(name: str) -> None:
+def test_halves_round_to_even_in_the_whole_region_if_its_quantize_does(name: str) -> None:
     mod = _module(_q(TO_EVEN[name](), 2.0, rounding="TOEVEN"))
     after = FakeQuantizationToInteger(hard_fail=True)(mod)
     assert not _ops(after) & {"qnn.concatenate", "qnn.leaky_relu", "qnn.sigmoid", "qnn.avg_pool2d"}

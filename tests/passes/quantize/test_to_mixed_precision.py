@@ -38,7 +38,7 @@ def test_mixed_precision_can_be_replayed(name: str, dtype: str) -> None:
     assert dtype in str(replayed(mod, ToMixedPrecision(dtype, missing_op_mode=2)))
 
 
-def test_results_stay_close_to_those_of_the_network() -> None:
+def test_mixed_precision_and_float32_results_are_close() -> None:
     mod = infer_module(cases.load("mixing.network", tvm, relay, np))
     random = np.random.default_rng(0)
     inputs = [

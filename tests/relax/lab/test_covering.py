@@ -87,7 +87,7 @@ def test_equal_composites_on_the_host_are_counted_once_for_each_call() -> None:
     assert (t.operators, t.offloaded, t.flops) == (7, 0, 40), "erf has no formula"
 
 
-def test_causes_equal_those_of_explain() -> None:
+def test_coverage_and_explain_give_equal_causes() -> None:
     mod = two_regions()
     explained = explain(mod).by_cause
     found = coverage(mod)

@@ -53,7 +53,7 @@ def test_bytes_of_types_are_computed() -> None:
     assert boundary_bytes(infer_module(IRModule.from_expr(nn.relu(x)))["main"]) == 48
 
 
-def test_main_dtype_is_that_of_the_costliest_call() -> None:
+def test_main_dtype_is_the_dtype_of_the_costliest_call() -> None:
     x, w = relay.var("x", shape=(2, 3), dtype="int8"), relay.var("w", shape=(4, 3), dtype="int8")
     mod = infer_module(IRModule.from_expr(relay.cast(nn.dense(x, w, out_dtype="int32"), "float32")))
     assert main_dtype(mod["main"]) == "int8"

@@ -30,7 +30,7 @@ def test_region_has_the_number_of_its_function_and_default_comes_last() -> None:
     assert sorted(names) == ["main", "tvmgen_default_chip_main_0", "tvmgen_default_chip_main_2"]
 
 
-def test_known_numbers_stay_and_new_regions_get_the_next_ones() -> None:
+def test_known_numbers_stay_and_new_regions_get_the_next_numbers() -> None:
     body = region("add", "chip", region("exp", "chip", X), region("tanh", "chip", Y))
     first, user, second, also_user = begins(body)
     numbers = region_numbers(body, {user: 7, second: 3})

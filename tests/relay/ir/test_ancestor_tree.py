@@ -10,7 +10,7 @@ from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.data())
-def test_common_ancestors_equal_those_of_a_step_by_step_search(
+def test_ancestor_tree_and_step_by_step_search_find_equal_common_ancestors(
     choices: list[int], data: st.DataObject
 ) -> None:
     """The tree finds them by jumps."""

@@ -8,7 +8,7 @@ import pytest
 from byoc_lab.relay.ir.ndarray import NDArray, array
 
 
-def test_later_writes_to_the_source_do_not_change_it() -> None:
+def test_later_writes_to_the_source_do_not_change_the_ndarray() -> None:
     source = np.zeros(2, "float32")
     data = NDArray(source)
     source[0] = 1

@@ -30,7 +30,7 @@ NODES = {
 
 
 @pytest.mark.parametrize("kind", NODES)
-def test_given_fields_change_and_others_stay(kind: str) -> None:
+def test_given_fields_change_and_other_fields_stay(kind: str) -> None:
     node, changes = NODES[kind]
     change = getattr(with_fields, f"{kind}WithFields")
     ((name, value),) = changes.items()

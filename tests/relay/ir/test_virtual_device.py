@@ -48,7 +48,7 @@ def test_device_is_kept_by_inference_and_rewriting():
     assert mod["main"].with_attr("a", 1).virtual_device_ == CPU
 
 
-def test_device_of_a_variable_is_compared_and_that_of_a_function_is_not():
+def test_devices_of_variables_are_compared_and_devices_of_functions_are_not():
     here, there = doubled(X), doubled(ON_CPU)
     assert not relay.structural_equal(here, there)
     with pytest.raises(ValueError, match=r"device VirtualDevice\(\?\) against VirtualDevice\(dev"):

@@ -109,7 +109,7 @@ OTHERWISE: dict[str, str] = {
 }
 
 # Arguments without a type that byoc_lab infers and TVM does not ("sample, argument").
-SOLVED = {  # grouped convolutions: TVM compares the weight's channels with those of all groups
+SOLVED = {  # grouped convolutions: TVM compares its channels with the channels of all groups
     "nn.conv2d(%x0, %x1, groups=2, channels=6, kernel_size=[3, 3]), 1",
     "nn.conv2d(%x0, %x1, groups=4, channels=4, kernel_size=[3, 3]), 1",
 }

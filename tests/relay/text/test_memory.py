@@ -126,7 +126,7 @@ def _is_read(text: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
-def test_dense_text_needs_no_more_than_the_limit_that_accepts_it(
+def test_accepted_dense_text_stays_within_the_memory_limit(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = DENSE[name]
@@ -143,7 +143,7 @@ def test_dense_text_needs_no_more_than_the_limit_that_accepts_it(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
-def test_dense_text_beyond_the_limit_is_refused_before_it_needs_more(
+def test_dense_text_beyond_the_memory_limit_is_refused_within_the_limit(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "FLOOR", 0)

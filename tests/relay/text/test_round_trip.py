@@ -18,7 +18,7 @@ from tests.sweeps import some
 
 @settings(max_examples=some(200))
 @given(rich.modules())
-def test_printed_module_is_parsed_to_an_equal_one(mod: relay.IRModule):
+def test_printed_module_is_parsed_to_an_equal_module(mod: relay.IRModule):
     text = mod.astext()
     again = relay.parse(text)
     relay.assert_structural_equal(again, mod)
@@ -176,7 +176,7 @@ def test_incomplete_types_are_equal():
     relay.assert_structural_equal(again, a)
 
 
-def test_spans_in_the_text_are_ignored_and_refer_to_it():
+def test_parser_ignores_printed_spans_and_records_its_own():
     mod = relay.parse("def @main(%x: int32) { let %y = abs(%x); (%y, abs(%x)) }", infer=False)
     text = mod.astext(show_span=True)
     assert "span=from_string:1:33" in text

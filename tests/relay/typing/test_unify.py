@@ -32,7 +32,7 @@ def test_type_that_contains_itself_is_refused() -> None:
         unifier.unify(hole, TupleType([hole]))
 
 
-def test_unknown_dimension_unifies_with_any_other() -> None:
+def test_unknown_dimension_unifies_with_any_dimension() -> None:
     assert Unifier().unify(TensorType((Any(), 3)), T) is not None
 
 

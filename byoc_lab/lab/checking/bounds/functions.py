@@ -27,10 +27,10 @@ from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 @dataclass(frozen=True)
 class Measured:
-    """The errors of one function, in units of u: relative ones count times |result|.
+    """The errors of one function, in units of u; relative errors are multiplied by |result|.
 
     relative + absolute: the largest error. relative_rms + absolute_rms: the root mean square of the
-    errors, over the part of the range where it is largest.
+    errors, in the part of the range with the largest root mean square.
     """
 
     relative: float

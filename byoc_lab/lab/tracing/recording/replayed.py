@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 
-OPT_LEVEL = 3  # for a pass without a recorded opt_level
+OPT_LEVEL = 3  # used if a pass has no recorded opt_level
 ERA = "0.16"  # the behaviour of the last TVM versions with Relay
 _RAISED = re.compile(r"^\w*(?:Error|Exception)\b.*", re.MULTILINE)
 

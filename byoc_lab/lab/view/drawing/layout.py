@@ -103,7 +103,9 @@ def dot_source(picture: Picture) -> str:
             lines.append(f'{names[box]} [width="{w / POINTS:.3f}" height="{h / POINTS:.3f}"]\n')
         return lines
 
-    clusters: dict[PictureFrame | None, list[str]] = {}  # contents of a frame, including frames
+    clusters: dict[
+        PictureFrame | None, list[str]
+    ] = {}  # contents of a frame, including inner frames
     for n, frame in reversed(list(enumerate(picture.frames))):  # inner frames before outer ones
         if homes[frame] is frame:
             room = " " * len(frame.label)  # space for the label, which `svg` draws

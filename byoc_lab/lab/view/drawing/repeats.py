@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
-MIN_TIMES = 3  # with fewer, equal blocks are drawn one by one
+MIN_TIMES = 3  # minimum number of equal blocks that form a run
 MAX_PERIOD = 12
 
 

@@ -29,7 +29,7 @@ class Ids:
 
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
-        self._doubles: dict[str, str] = {}  # id -> the id of the next node in the same position
+        self._doubles: dict[str, str] = {}  # id -> the id of the next node there
         self._made = 0
         self._roots: set[Provenance] = set()  # provenances of the rounds whose nodes have ids
 
@@ -67,8 +67,8 @@ class Ids:
         nodes that replaced a node.
 
         Any other node corresponds to the input node with the same id. If several nodes have the
-        position of one node, the first gets the id of this node; each of the others gets a further
-        id, the same in every state.
+        position of one node, the first gets the id of this node, and each of the others an
+        additional id, which is equal in all states.
         """
         used: set[str] = set()
         replaced: set[str] = set()

@@ -20,8 +20,8 @@ WORDS = {
 
 
 def lineage_of(provenance: Provenance, ids: Ids, computed: dict[str, str]) -> Lineage:
-    """The origins of the result's nodes, unless the only origin is the node with the same id, and
-    the rules that created nodes."""
+    """The origins of the result's nodes, and the rules that created nodes. If the only origin of a
+    node is the node with the same id, it is left out."""
     origins: dict[str, list[str]] = {}
     rules: dict[str, str] = {}
     for node, sources in provenance.results.items():

@@ -46,7 +46,7 @@ OPERATORS: dict[str, Callable[[Expr], Expr]] = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_derived_tolerance_equals_the_sampled_one(
+def test_derived_tolerance_equals_the_sampled_tolerance(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a field of a tuple, the operator is not a single step, so samples are drawn."""

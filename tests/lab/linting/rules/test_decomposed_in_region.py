@@ -11,7 +11,7 @@ class TestDecomposedInRegion(RuleChecks):
     rule = DecomposedInRegion
 
     def test_no_fix_leaves_the_operators_of_an_unknown_compiler_to_the_host(self) -> None:
-        """AnnotateTarget knows what dnnl supports, and nothing of the compiler "A"."""
+        """AnnotateTarget has the predicates of dnnl, but none of the compiler "A"."""
         text = self.rule.INVALID[0].text
         assert not fix(read(text.replace('"dnnl"', '"A"')))
         known = fix(read(text))

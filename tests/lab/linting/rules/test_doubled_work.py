@@ -61,7 +61,7 @@ def test_coverage_counts_each_of_several_equal_calls_of_the_module(
     backends.register(NPU)
 
 
-def test_coverage_counts_only_copies_of_equal_calls_as_again() -> None:
+def test_coverage_counts_only_copies_of_equal_calls_as_repeated() -> None:
     data = x()
     first, second = bias(conv(data)), bias(conv(data))
     body = first * relay.sigmoid(first) + relay.exp(second)

@@ -46,7 +46,7 @@ def test_scale_computed_at_run_time_is_a_hint() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-def test_weight_passed_as_a_parameter_is_a_warning_to_bind_it() -> None:
+def test_weight_passed_as_a_parameter_gives_a_warning_to_bind_it() -> None:
     (finding,) = findings(given="(3, 2, 1, 1)", constant="(3, 1, 1, 1)")
     assert finding.severity is Severity.WARNING
     assert finding.what_to_do.startswith("bind the value that @main passes for %i1")

@@ -22,7 +22,7 @@ TABLE = [(f"{NPU}.relu_tanh", is_op("tanh")(is_op("nn.relu")(wildcard())))]
 class TestPassOrder(RuleChecks):
     rule = PassOrder
 
-    def test_message_says_what_both_orders_offload(self) -> None:
+    def test_message_states_what_each_order_offloads(self) -> None:
         assert self.sample_finding().message == (
             "the pipeline runs AnnotateTarget before MergeComposite, and offloads 2 operators in "
             "2 regions; in the usual order it offloads 2 operators in 1 composite and 1 region"

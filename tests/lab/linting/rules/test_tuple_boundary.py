@@ -114,7 +114,7 @@ class TestTupleBoundary(RuleChecks):
         assert len(lint(relay.parse(text), backend="dnnl").by_code("BYL027")) == 1
 
     @pytest.mark.parametrize("value", ["split", "fields", "parameter", "shared", "chain"])
-    def test_findings_before_partitioning_equal_those_after_it(self, value: str) -> None:
+    def test_findings_before_and_after_partitioning_are_equal(self, value: str) -> None:
         """As many as parameters with tuple types after partitioning; the suggested change
         removes them."""
         x, y = relay.var("x", shape=(4, 4)), relay.var("y", shape=(4, 4))

@@ -66,7 +66,7 @@ class TestUnfoldedConstants(RuleChecks):
             unregister("npu")
 
     @pytest.mark.parametrize("pipeline", [None, "folding"])
-    def test_unfolded_constants_are_reported_for_a_back_end_whose_pipeline_leaves_them(
+    def test_unfolded_constants_are_reported_for_a_back_end_whose_pipeline_does_not_fold(
         self, pipeline: str | None
     ) -> None:
         def folding() -> list[Any]:

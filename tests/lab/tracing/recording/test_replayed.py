@@ -49,7 +49,7 @@ def test_replay_with_the_recorded_result_has_events(tmp_path: Path) -> None:
     assert again.title == "FoldConstant, run again: the result equals the recorded result"
 
 
-def test_replay_with_a_different_result_ends_with_the_recorded_one(tmp_path: Path) -> None:
+def test_replay_with_a_different_result_ends_with_the_recorded_module(tmp_path: Path) -> None:
     stage = recorded(tmp_path, "FoldConstant", module(), module())
     again = stage.replayed()
     assert not again.same and [s.name for s in again] == [
@@ -68,7 +68,7 @@ def test_constants_that_differ_are_measured(tmp_path: Path) -> None:
     assert "same structure; elements of constants differ by at most 4.9e-04" in again.title
 
 
-def test_pass_that_raised_only_in_tvm_says_so(tmp_path: Path) -> None:
+def test_title_says_that_a_pass_raised_only_in_tvm(tmp_path: Path) -> None:
     message = (
         "Traceback (most recent call last):\n  0: f()\nInternalError: Check failed: x : Function:"
     )
@@ -77,7 +77,7 @@ def test_pass_that_raised_only_in_tvm_says_so(tmp_path: Path) -> None:
     assert again.title.endswith("succeeds here, but TVM raised InternalError: Check failed: x")
 
 
-def test_pass_that_raises_here_says_whether_it_raised_in_tvm(tmp_path: Path) -> None:
+def test_title_says_whether_a_pass_that_raises_here_raised_in_tvm(tmp_path: Path) -> None:
     @module_pass(opt_level=0)
     def bad(mod: IRModule, ctx: PassContext) -> IRModule:
         raise PassError("no")

@@ -51,13 +51,13 @@ def test_regions_have_the_numbers_of_tvm() -> None:
     assert not any(a.crossing for a in picture.arrows)
 
 
-def test_edge_without_begin_is_the_only_one_marked_as_crossing() -> None:
+def test_only_the_edge_without_begin_is_marked_as_crossing() -> None:
     picture = picture_of(annotated(fixed=False))
     crossing = [(a.source.title, a.target.title) for a in picture.arrows if a.crossing]
     assert crossing == [("end", "nn.conv2d")]
 
 
-def test_value_that_leaves_without_end_crosses_to_the_output() -> None:
+def test_edge_from_a_region_without_end_to_the_output_is_marked_as_crossing() -> None:
     x = relay.var("x", shape=(2, 2))
     mod = InferType()(relay.IRModule.from_expr(nn.relu(begin(x, "dnnl"))))
     assert [(a.source.title, a.target.title) for a in picture_of(mod).arrows if a.crossing] == [
@@ -65,7 +65,7 @@ def test_value_that_leaves_without_end_crosses_to_the_output() -> None:
     ]
 
 
-def test_value_that_enters_a_region_without_leaving_another_crosses_to_its_begin() -> None:
+def test_edge_from_an_unclosed_region_to_a_begin_is_marked_as_crossing() -> None:
     x = relay.var("x", shape=(2, 2))
     inner = begin(relay.exp(nn.relu(begin(x, "dnnl"))), "dnnl")
     mod = InferType()(relay.IRModule.from_expr(end(relay.tanh(inner), "dnnl")))

@@ -35,7 +35,7 @@ def test_comparison_opens_at_the_first_difference_and_marks_it() -> None:
     assert state["stages"][3]["caption"].startswith(failed)
 
 
-def test_traces_with_different_titles_are_named_by_them() -> None:
+def test_traces_with_different_titles_are_named_by_their_titles() -> None:
     mod = relay.transform.InferType()(network())
     state = comparison_state(compare(trace(mod, "dnnl"), trace(mod, "ccompiler")))
     stage = next(s for s in state["stages"] if s["name"] == "SimplifyInference")

@@ -32,7 +32,9 @@ def operators(module: dict[str, Any]) -> set[str]:
 @settings(max_examples=some(40))
 @given(mod=strategies.modules(), part_first=st.booleans())
 @pytest.mark.slow
-def test_node_has_the_same_id_in_a_part_and_in_the_whole(mod: IRModule, part_first: bool) -> None:
+def test_node_has_the_same_id_in_a_part_and_in_the_whole_module(
+    mod: IRModule, part_first: bool
+) -> None:
     trace = byoc_lab.trace(mod, PASSES, opt_level=4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbourhood, "MAX_WHOLE", 0)

@@ -105,7 +105,7 @@ def test_stepper_sends_parts_of_a_large_trace_on_request(monkeypatch: pytest.Mon
     assert text["stage"]["hunks"]
 
 
-def test_graph_of_the_result_is_sent_before_that_of_the_input() -> None:
+def test_graph_of_the_result_is_sent_before_the_graph_of_the_input() -> None:
     made = Parts(chain(fixed=True), whole=False)
     stage, *others = (made.part(2)["stage"] for _ in range(3))
     assert (stage["before"], stage["pending"]) == (parts.EMPTY, "before")
@@ -162,7 +162,7 @@ def test_next_step_is_computed_in_advance(monkeypatch: pytest.MonkeyPatch) -> No
     assert not drawings
 
 
-def test_nearest_stages_are_computed_before_the_shown_one() -> None:
+def test_nearest_stages_are_computed_first() -> None:
     trace = mobilenet()
 
     def computed(seconds: float) -> list[int]:

@@ -170,7 +170,7 @@ def test_merged_regions_of_a_chain_keep_one_name(layers: int) -> None:
     assert drawn.checks >= 10 * layers
 
 
-def test_loaded_trace_has_the_region_names_of_the_saved_one(tmp_path: Path) -> None:
+def test_loaded_trace_has_the_region_names_of_the_saved_trace(tmp_path: Path) -> None:
     trace = annotated_trace(network(2), "SimplifyInference", AnnotateTarget("dnnl"))
     loaded = byoc_lab.load_trace(trace.save(tmp_path / "trace.byoc"))
     for mine, theirs in zip(trace, loaded, strict=True):
@@ -206,7 +206,7 @@ def test_regions_of_mobilenet_keep_their_names() -> None:
 @settings(max_examples=some(20))
 @given(seed=st.integers(0, 10_000), data=st.data())
 @pytest.mark.slow
-def test_part_has_the_region_names_of_the_whole(seed: int, data: st.DataObject) -> None:
+def test_part_has_the_region_names_of_the_whole_module(seed: int, data: st.DataObject) -> None:
     trace = annotated_trace(random_module(seed))
     n = data.draw(st.integers(0, len(trace) - 1))
     _, ids = state_and_ids(trace)

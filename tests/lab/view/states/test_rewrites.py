@@ -145,7 +145,7 @@ def transformer() -> Any:
     return tracing.trace(relay.IRModule.from_expr(x), "dnnl")
 
 
-SAMPLED = 4  # rewrites of a pass
+SAMPLED = 4  # number of checked rewrites per pass
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ for (const { name, before, after, replaced } of JSON.parse(text)) {
 }
 console.log(JSON.stringify(said));
 """
-SAMPLED = 4  # rewrites of a pass
+SAMPLED = 4  # number of checked rewrites per pass
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_built_norm_of_equal_large_elements_has_no_nan(norm) -> None:
 
 
 @pytest.mark.parametrize("name", ["group_norm", "instance_norm"])
-def test_norm_is_the_relax_operator_unless_it_is_built(name) -> None:
+def test_norm_becomes_the_relax_operator_except_in_a_build(name) -> None:
     """Relax patterns contain the operator; build compiles a form with less rounding."""
     options = {"num_groups": 2} if name == "group_norm" else {}
     x, vectors = relay.var("x", shape=(1, 4, 5, 5)), [relay.const(np.ones(4, "float32"))] * 2

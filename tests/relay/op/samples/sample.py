@@ -1,6 +1,6 @@
 """The class of sample calls; the samples are in the files of this folder.
 
-Operators of `byoc_lab.compat` are checked in the same way as those of the core.
+Operators of `byoc_lab.compat` are checked in the same way as the core operators.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def test_blocked_layouts_have_the_expected_types(call, result, weight):
 
 
 @pytest.mark.parametrize(("call", "result", "weight"), TYPED)
-def test_values_equal_those_of_plain_layouts(call, result, weight):
+def test_blocked_and_plain_layouts_give_equal_values(call, result, weight):
     mod = typed(call)
     random = np.random.default_rng(0)
     shapes = [p.checked_type.concrete_shape for p in mod["main"].params]

@@ -94,7 +94,7 @@ def test_non_maximum_suppression_keeps_the_best_boxes(attrs, chosen) -> None:
     assert np.array_equal(rows[0], [BOXES[0, n - 10] if n >= 0 else [-1] * 6 for n in chosen])
 
 
-def test_suppressed_boxes_leave_holes_unless_valid_ones_are_moved_to_the_front() -> None:
+def test_suppressed_boxes_leave_holes_unless_valid_boxes_are_moved_to_the_front() -> None:
     rows = run(
         lambda *a: vision.non_max_suppression(
             *a, iou_threshold=0.4, return_indices=False, force_suppress=True

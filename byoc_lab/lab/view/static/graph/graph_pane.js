@@ -1,4 +1,4 @@
-// The graph pane: draws one of the two shown modules, and the selected node.
+// The graph pane: draws one of the two shown modules, and marks the selected node.
 import { buttons } from "../header.js";
 import { make } from "../text/relay_text.js";
 import { SceneView } from "./scene_view.js";

@@ -151,8 +151,8 @@ export class SceneView {
     delete this.pane.dataset.busy;
   }
 
-  /** If only a part is shown: keep the position in the window of the group that was opened or closed,
-   * or else of the node nearest to the middle. */
+  /** If only a part of the graph is shown: keep a node at its position in the window, namely the opened
+   * or closed group, or else the node nearest to the middle. */
   hold(before, toggled) {
     // the outermost of the nodes with this name
     const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node]));
