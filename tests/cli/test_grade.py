@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ def test_grade_command_grades_submissions_of_a_course(
     assert [(row["student"], row["total"]) for row in rows] == [("'=1+1", "0"), ("ann", "10")]
     page = (pages / "ann.html").read_text(encoding="utf-8")
     assert "Annotate a diamond convexly" in page and "def answer(mod)" in page
+    rmtree(folder / "=1+1")
     assert main(command) == 0  # without the course: grades the submitted exercises
 
 

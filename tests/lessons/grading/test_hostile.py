@@ -99,10 +99,10 @@ def test_guide_names_programs_in_the_corpus() -> None:
 
 @pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")
 def test_hostile_programs_are_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sixth program on each topic, in one class; the slow test runs all."""
+    """The first program on each topic and some others, in one class; the slow test runs all."""
     assert BEST is not None
     quick = [[each for each in PROGRAMS[name] if "slow" not in each.conditions] for name in TOPICS]
-    check([each for topic in quick for each in topic[::6]], BEST, tmp_path, monkeypatch)
+    check([each for topic in quick for each in topic[::18]], BEST, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

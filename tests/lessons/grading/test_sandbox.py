@@ -62,6 +62,7 @@ NOTEBOOKS = {
     "imported solutions": _cells(IMPORTED),
     "memory": _cells("answer = bytearray(8 << 30)"),
     "an error": _cells("%matplotlib inline\n1 / 0", "answer = 3"),
+    "not unicode": _cells("x = '\ud800'", "answer = 3"),
     **{note: _cells(text, source(NAME)) for note, text in NOTICED.items()},
 }
 
@@ -104,16 +105,18 @@ def test_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
     assert found["replies"] == [{"value": 3}]
 
 
-@pytest.mark.parametrize(
-    "call", ["raise SystemExit", "import sys; sys.exit(3)", "raise KeyboardInterrupt"]
-)
-def test_answer_that_ends_python_is_graded_as_raised(call: str) -> None:
-    task = _cells(f"def answer(mod):\n    {call}")
-    (result,) = run_sandboxed([task], LIMITS, [], BEST)
-    grade = graded(NAME, [0], result, (), LIMITS)
-    ends = "Interrupt" not in call
-    told = "your answer ended Python with SystemExit" if ends else "raised KeyboardInterrupt"
-    assert (grade.status, grade.mistake) == ("not yet", "raised") and told in grade.messages[0]
+def test_answer_that_ends_python_is_graded_as_raised() -> None:
+    ended = "your answer ended Python with SystemExit"
+    calls = {
+        "raise SystemExit": ended,
+        "import sys; sys.exit(3)": ended,
+        "raise KeyboardInterrupt": "raised KeyboardInterrupt",
+    }
+    tasks = [_cells(f"def answer(mod):\n    {call}") for call in calls]
+    results = run_sandboxed(tasks, LIMITS, [], BEST)
+    for result, told in zip(results, calls.values(), strict=True):
+        grade = graded(NAME, [0], result, (), LIMITS)
+        assert (grade.status, grade.mistake) == ("not yet", "raised") and told in grade.messages[0]
 
 
 def test_error_outside_the_cells_is_not_graded_as_a_missing_answer() -> None:
@@ -123,9 +126,9 @@ def test_error_outside_the_cells_is_not_graded_as_a_missing_answer() -> None:
     assert "before the answer was tried: OSError: no space" in grade.messages[0]
 
 
-def test_cell_that_is_not_unicode_does_not_stop_the_next() -> None:
-    (result,) = run_sandboxed([_cells("x = '\ud800'", "answer = 3")], LIMITS, [], BEST)
-    found = _replied(result)
+@each_way
+def test_cell_that_is_not_unicode_does_not_stop_the_next(way: str | None) -> None:
+    found = _replied(results(way)["not unicode"])
     assert found["replies"] == [{"value": 3}]
     assert len(found["errors"]) == 1 and "cell 1: UnicodeEncodeError" in found["errors"][0]
 

@@ -31,7 +31,7 @@ from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.ways import BEST, each_way
 
 pytestmark = pytest.mark.linux
-NAME = "annotate-diamond"
+NAME, OTHER = "annotate-diamond", "add-the-missing-begin"
 
 
 def grade_without_namespaces(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -57,12 +57,12 @@ def test_nothing_is_graded_without_containers(tmp_path: Path) -> None:
 def test_trust_option_grades_notebooks_and_lists_what_is_not_contained(tmp_path: Path) -> None:
     write(tmp_path / "in" / "ann", NAME, right(NAME))
     network = "import socket\nsocket.socket(socket.AF_UNIX)"
-    write(tmp_path / "in" / "bob", NAME, with_code(NAME, network))
+    write(tmp_path / "in" / "ann", OTHER, with_code(OTHER, network))
     done = grade_without_namespaces(tmp_path, "--trust")
     assert done.returncode == 0, done.stderr
     assert grading.not_contained() in " ".join(done.stderr.split())
     rows = list(csv.reader((tmp_path / "grades.csv").open(encoding="utf-8")))
-    assert [row[1] for row in rows[1:]] == ["10", "0"]
+    assert rows[0][1:3] == [OTHER, NAME] and rows[1][1:3] == ["0", "10"]
 
 
 @pytest.mark.slow

@@ -201,20 +201,21 @@ def test_garbage_collection_is_enabled_again_after_a_part() -> None:
     assert gc.isenabled()
 
 
-@pytest.mark.parametrize("what", ["picture", "text"])
-def test_parts_and_steps_leave_no_reference_cycles(what: str) -> None:
-    trace = mobilenet()
+def test_parts_and_steps_leave_no_reference_cycles() -> None:
+    trace, kinds = mobilenet(), ("picture", "text")
     merge, partition = trace["MergeComposite"].index, trace["PartitionGraph"].index
     made = Parts(trace, whole=False)
     steps = Steps(trace, made.ids, made.follow)
-    made.part(merge, what)  # modules imported at their first use
-    steps.step(merge, 1, what)
+    for what in kinds:
+        made.part(merge, what)  # modules imported at their first use
+        steps.step(merge, 1, what)
     gc.collect()
     gc.disable()
     try:
-        made.part(partition, what)
-        steps.step(merge, 2, what)
-        steps.step(partition, 1, what)
+        for what in kinds:
+            made.part(partition, what)
+            steps.step(merge, 2, what)
+            steps.step(partition, 1, what)
         assert gc.collect() == 0
     finally:
         gc.enable()

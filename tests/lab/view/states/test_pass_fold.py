@@ -121,11 +121,11 @@ def layers(count: int) -> IRModule:
 
 
 def test_blocks_of_a_chain_stay_the_same() -> None:
-    assert check(byoc_lab.trace(layers(9), "dnnl"), every=8) > 200
+    assert check(byoc_lab.trace(layers(9), "dnnl"), every=25) > 60
 
 
 def test_blocks_of_mobilenet_stay_the_same() -> None:
-    assert check(mobilenet(), every=20) > 500
+    assert check(mobilenet(), every=60) > 200
 
 
 def test_growing_region_splits_a_repeated_group_and_parts_state_their_number_of_blocks() -> None:
@@ -133,7 +133,7 @@ def test_growing_region_splits_a_repeated_group_and_parts_state_their_number_of_
     stage = next(s for s in trace.stages if s.name == "MergeCompilerRegions")
     steps = WholeSteps(stage, state_and_ids(trace)[1])
     said = set()
-    for k in range(1, len(stage.events) + 1, 3):
+    for k in range(1, len(stage.events) + 1, 9):
         scene = steps.step(k, "picture")["modules"][1]["scene"]
         for n, repeat in enumerate(scene["groups"]):
             if repeat["kind"] == "repeat":
