@@ -177,7 +177,7 @@ class _CWriter:
 def _shape(expr: Expr) -> tuple[int, ...]:
     ty = expr.checked_type
     if not isinstance(ty, TensorType) or ty.dtype != "float32" or not ty.is_static:
-        raise BuildError(f"ccompiler computes with float32 tensors of known shape, found {ty}")
+        raise BuildError(f"ccompiler supports float32 tensors of known shape, found {ty}")
     return ty.concrete_shape
 
 

@@ -26,9 +26,9 @@ def supports(call: Call) -> bool | Refused:
     """Whether there is C for a call: float32 tensors of known shape."""
     for ty in (*(arg.checked_type for arg in call.args), call.checked_type):
         if not isinstance(ty, TensorType) or ty.dtype != "float32" or not ty.is_static:
-            return Refused(f"ccompiler computes with float32 tensors of known shape, found {ty}")
+            return Refused(f"ccompiler supports float32 tensors of known shape, found {ty}")
     if call.is_op(DENSE) and len(call.args[0].checked_type.shape) != 2:
-        return Refused(f"ccompiler's dense has rows and columns, found {call.args[0].checked_type}")
+        return Refused(f"ccompiler's dense needs a matrix, found {call.args[0].checked_type}")
     return True
 
 

@@ -263,7 +263,7 @@ def why_no_name(name: Any) -> str:
     if name in RESERVED:
         return (
             f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "
-            f"name, so that the host compiles what they surround; choose another name"
+            f"name, so that the host compiles the annotated operators; choose another name"
         )
     return ""
 

@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--pipeline",
         action="append",
         default=[],
-        help=f"{PIPELINE}. Given twice, it names the pipeline of A, then that of B",
+        help=f"{PIPELINE}. Given twice, it names the pipeline of A, then the pipeline of B",
     )
     configure_format(parser)
     parser.add_argument("--html", type=Path, help="write both traces as one HTML file")

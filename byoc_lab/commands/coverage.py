@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the name of a back end (default: dnnl); several are shown side by side",
     )
     parser.add_argument(
-        "--pipeline", help="the name of the pipeline (default: that of the back end)"
+        "--pipeline", help="the name of the pipeline (default: the back end's pipeline)"
     )
     parser.add_argument(
         "--changes",

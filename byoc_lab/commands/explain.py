@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--call", help="one call, by its number in the text (%%12), or the calls of an operator"
     )
     parser.add_argument(
-        "--pipeline", help="the name of the pipeline (default: that of the back end)"
+        "--pipeline", help="the name of the pipeline (default: the back end's pipeline)"
     )
     configure_min_coverage(parser)
     configure_format(parser)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from byoc_lab.lab.linting.finding import Fix
 
 TEXT = (".relay", ".txt")
-"""How the names of files with Relay text end."""
+"""Suffixes of files with Relay text."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""grade notebooks of exercises, each in a process of its own"""
+"""grade notebooks of exercises, each in a separate process"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ OK, NO, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 answers the question could be run."""
 
 STANDARD_INPUT, STDIN = "-", "<stdin>"
-"""The argument for standard input, and its name in places."""
+"""The argument for standard input, and its name in source locations."""
 INPUT = (
     "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2, which runs code "
     "when it is opened), Relay text (.relay, .txt) or TVMScript of a Relax module (.py; TVM's "
@@ -35,7 +35,7 @@ MAX_UNPACKED = 1 << 32  # maximum size of unpacked arrays, in bytes
 DEFAULT_PIPELINE = "dnnl"
 PIPELINE = (
     f"the name of the pipeline (default: {DEFAULT_PIPELINE}); for a Relax module also a name that "
-    "relax.get_pipeline knows, or that of a pass, such as LegalizeOps. Without it a saved "
+    "relax.get_pipeline knows, or the name of a pass, such as LegalizeOps. Without it a saved "
     "trace or recording is shown as it is; with it the pipeline runs on the module that it "
     "began with"
 )
@@ -133,16 +133,16 @@ def min_coverage(options: argparse.Namespace) -> float | None:
 
 
 def judged_share(
-    backend: str, share: float, least: float, what: str, way: str = "byoc-lab explain says why"
+    backend: str, share: float, least: float, what: str, hint: str = "byoc-lab explain says why"
 ) -> int:
     """The exit code for a back end that computes this share (0 to 1), if `least` percent are
-    required; writes the reason to standard error. way: a hint on how to find the cause."""
+    required; writes the reason to standard error. hint: a way to find the cause."""
     if 100 * share >= least:
         return OK
     told = (
         f"{backend} computes {100 * share:.4g} % of the {what}, less than --min-coverage {least:g}"
     )
-    print(f"byoc-lab: {told}; {way}", file=sys.stderr)
+    print(f"byoc-lab: {told}; {hint}", file=sys.stderr)
     return NO
 
 

@@ -118,7 +118,10 @@ def failure() -> str:
                 return ""
     except (GroupError, ChildError) as error:
         return str(error)
-    return done.errors.strip() or f"{TAKEN >> 20} MiB were had in a group of {TRIED >> 20} MiB"
+    return (
+        done.errors.strip()
+        or f"a process could allocate {TAKEN >> 20} MiB in a group limited to {TRIED >> 20} MiB"
+    )
 
 
 def _refusal(path: Path) -> str:
@@ -133,7 +136,7 @@ def _refusal(path: Path) -> str:
         try:
             control.write_text(" ".join(f"+{name}" for name in CONTROLLERS))
         except OSError as error:  # the kernel allows no groups below a group that has processes
-            return f"its controllers are not for groups below it: {error.strerror}"
+            return f"its controllers are not enabled for the groups below it: {error.strerror}"
     return ""
 
 

@@ -59,7 +59,7 @@ def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ..
             known = [*by_name, *sorted(symbols)]
             raise ArgumentError(
                 f"shape names {name!r}, which is neither an input of the model nor an unknown "
-                f"length; {nearest(name, known)}"
+                f"size; {nearest(name, known)}"
             )
     lengths = {n: _one_length(n, shape[n]) for n in symbols if n in shape and n not in by_name}
     found: dict[str, tuple[Any, ...]] = {}
@@ -91,7 +91,7 @@ def _check_rank(one: Input, given: tuple[Any, ...]) -> None:
 def _one_length(name: str, given: Any) -> int:
     parts = tuple(given) if isinstance(given, (list, tuple)) else (given,)
     if len(parts) != 1 or not isinstance(parts[0], int):
-        raise ArgumentError(f"{name!r} is the name of one length, found {given!r:.80}; give an int")
+        raise ArgumentError(f"{name!r} is the name of one size, found {given!r:.80}; give an int")
     return parts[0]
 
 
@@ -112,7 +112,9 @@ def with_given(mod: IRModule, shape: Shapes | None, freeze: Values | None) -> IR
     if not shape and not freeze:
         return mod
     if "main" not in mod:
-        raise ArgumentError("shapes and values are those of inputs of @main, which does not exist")
+        raise ArgumentError(
+            "shapes and values apply to inputs of @main, but the module has no @main"
+        )
     check_shapes(shape or {})
     main = mod["main"]
     assert isinstance(main, Function)

@@ -151,7 +151,7 @@ class _Search:
         self, lengths: Lengths, freeze: Mapping[str, Any], error: ByocLabError
     ) -> Iterator[tuple[Lengths, dict[str, Any]]]:
         """The next attempts: other sizes, then the value that chooses a branch."""
-        for moved in self._other_lengths(lengths):
+        for moved in self._other_sizes(lengths):
             if (*moved.values(), *freeze.items()) in self.tried:
                 continue
             if len(self.tried) >= MAX_ATTEMPTS or self.nodes >= MAX_NODES:
@@ -160,7 +160,7 @@ class _Search:
         if isinstance(error, UnknownValueError) and error.freeze.keys() - freeze.keys():
             yield lengths, {**freeze, **error.freeze}
 
-    def _other_lengths(self, lengths: Lengths) -> Iterator[Lengths]:
+    def _other_sizes(self, lengths: Lengths) -> Iterator[Lengths]:
         """Square images, then other values of one size, the likely values of each size first; then
         other batch sizes."""
         sides = [key for key, choices in self.choices.items() if choices is IMAGES]

@@ -42,7 +42,7 @@ def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
         text = str(error).replace(f"--> {_SOURCE}:", f"--> {path}:")
         if _WITHOUT_METADATA in text:
             text += (
-                "\nThe text refers to a constant of several numbers, whose numbers are not in it. "
+                "\nThe text refers to a constant array whose elements it does not contain. "
                 "Make the weights parameters of main, or save a trace: "
                 "byoc_lab.trace(mod, pipeline).save(file)"
             )

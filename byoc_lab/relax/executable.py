@@ -199,7 +199,7 @@ def check_is_array(param: Any) -> None:
     check_is_one(param)
     if is_shape_type(param.ty) or is_number_type(param.ty):
         raise InputError(
-            f"input {name_of(param)} is {param.ty}, and the inputs that are compared are arrays: "
+            f"input {name_of(param)} is {param.ty}, but only arrays can be compared: "
             f"replace that parameter by its value in main"
         )
 
@@ -209,7 +209,8 @@ def check_is_one(param: Any) -> None:
     if is_tuple(param):
         ty, _ = type_and_sizes(param)
         raise InputError(
-            f"input {name_of(param)} is a tuple, {ty}, and the inputs of a run are arrays: give "
+            f"input {name_of(param)} is a tuple, {ty}, but the inputs of a run must be arrays: "
+            "give "
             f"main one parameter for each field"
         )
 

@@ -156,10 +156,10 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
         made = read(relax_call(call, type_of), *map(_for_converter, operands))
     except ImporterError as error:
         raise BuildError(str(error)) from None
-    return _whole(made) if isinstance(made, list) else made
+    return _as_call_or_tuple(made) if isinstance(made, list) else made
 
 
-def _whole(fields: list[Expr]) -> Expr:
+def _as_call_or_tuple(fields: list[Expr]) -> Expr:
     """A tuple of values; if the values are all items of one call, the call itself."""
     items = [field for field in fields if isinstance(field, TupleGetItem)]
     calls = {item.tuple_value for item in items}
@@ -196,5 +196,5 @@ OPERATORS = (
         and name not in OWN_FORMS
     ),
 )
-"""The operators that DNNL offers: its own forms, activations that it has whole, and those that
-definitions of its operators in Relay name."""
+"""The operators that DNNL offers: operators with a separate form, single-operator activations, and
+operators that the definitions of its Relay operators name."""

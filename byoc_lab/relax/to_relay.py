@@ -82,7 +82,8 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
     made_type = typed.body.checked_type
     if is_tensor(call) and made_type != type_of(call):
         raise BuildError(
-            f"{call.op.name} gives {type_of(call)}, and its counterpart in Relay {made_type}"
+            f"{call.op.name} returns {type_of(call)}, but its counterpart in Relay returns "
+            f"{made_type}"
         )
     return typed
 
@@ -189,8 +190,8 @@ class _RelaxReader:
             return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
         if not isinstance(expr.op, self.op):
             raise BuildError(
-                f"{self.where}: it calls {expr.op}, which is not an operator; give a "
-                f"module from before the partitioning, its private functions inlined "
+                f"{self.where}: it calls {expr.op}, which is not an operator; give the module "
+                "before partitioning, with its private functions inlined "
                 f"(relax.transform.InlinePrivateFunctions)"
             )
         try:

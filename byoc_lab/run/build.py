@@ -1,5 +1,5 @@
 """Building a module: regions by their back ends, everything else by TVM (Relax, LLVM), or by NumPy
-where apache-tvm is missing."""
+if apache-tvm is missing."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _link(
             raise
         left = LinkedRegion(symbol, compiler, function, None, str(error), stand_in=stand_in())
         warnings.warn(
-            f"region @{shown(symbol)} of {compiler} is part of the host, on {left.facts.ran_on}: "
+            f"region @{shown(symbol)} of {compiler} runs on the host ({left.facts.ran_on}): "
             f"{error}",
             OffloadWarning,
             stacklevel=3,
@@ -272,7 +272,7 @@ def _warn_of_local_functions(mod: IRModule) -> None:
     ]
     if local:
         warnings.warn(
-            f"part of the host: {enumerated(local)}, defined inside another function; build gives "
+            f"on the host: {enumerated(local)}, defined inside another function; build gives "
             f"back ends global functions only. Partition the annotated module with "
             f"transform.PartitionGraph() without era",
             OffloadWarning,

@@ -24,8 +24,8 @@ MANY_BRANCHES = "branch_400"
 STACK_BYTES = 1 << 30  # address space is reserved; memory is used only as calls get deeper
 MAX_DEPTH = 100_000  # each level takes about 5 kB of the stack
 TOO_DEEP = (
-    f"calls and branches are nested {MAX_DEPTH} deep: endless recursion, or a loop of more rounds "
-    f"than TVM's machine has room for"
+    f"calls and branches are nested {MAX_DEPTH} deep: endless recursion, or a loop with more "
+    "iterations than TVM's virtual machine supports"
 )
 
 _lock = threading.Lock()  # `threading.stack_size` is a global setting for all threads started later

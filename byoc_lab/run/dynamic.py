@@ -78,7 +78,7 @@ class DynamicExecutable(Executable):
     def export_library(self, path: str | Path) -> None:
         raise BuildError(
             "a library is exported for inputs of known shapes: export "
-            "executable.for_inputs(inputs), or build the module with its lengths given"
+            "executable.for_inputs(inputs), or give the sizes before the build"
         )
 
     @property

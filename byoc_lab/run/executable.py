@@ -160,7 +160,9 @@ class Executable(MeteredProgram):
         for p in self.mod["main"].params:
             ty = p.checked_type
             if not isinstance(ty, TensorType):
-                raise InputError(f"give values for input %{p.name_hint}: none are made for {ty}")
+                raise InputError(
+                    f"pass a value for input %{p.name_hint}: cannot generate one of type {ty}"
+                )
             made[p.name_hint] = rng.standard_normal(ty.concrete_shape).astype(ty.dtype)
         return made
 

@@ -28,7 +28,7 @@ def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFr
 
 
 def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
-    """`node` with its parts replaced, typed for this call of the function around it."""
+    """`node` with its parts replaced, typed for this call of the enclosing function."""
     same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
     made = node if same else node.with_parts(parts)
     if made.is_typed or not node.is_typed:
@@ -38,14 +38,15 @@ def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
 
 
 def tuple_of(fields: Sequence[Expr]) -> Tuple:
-    """A tuple, typed when its fields are."""
+    """A tuple, typed if its fields are typed."""
     made = Tuple(fields)
     typed = all(f.is_typed for f in made.fields)
     return made.with_type(TupleType([f.checked_type for f in made.fields])) if typed else made
 
 
 def result_type(node: Call, frame: ScopeFrame) -> Type:
-    """The type of a recursive call. Raises BuildError when it is not tensors and tuples."""
+    """The type of a recursive call. Raises BuildError if it contains anything but tensors and
+    tuples."""
     if not node.is_typed:
         raise cannot_build(
             node, f"{describe(node)} is recursive and has no type: infer types first"
@@ -58,5 +59,5 @@ def result_type(node: Call, frame: ScopeFrame) -> Type:
             todo += part.fields
         elif not isinstance(part, TensorType):
             kind = "functions" if isinstance(part, FuncType) else "data or references"
-            raise cannot_build(node, f"a recursion on tensors gives {kind}: {ty}")
+            raise cannot_build(node, f"a recursion on tensors returns {kind}: {ty}")
     return ty

@@ -83,7 +83,7 @@ def flattened(function: Function, mod: IRModule | None = None, keep: Keep | None
 
 
 def inlined(function: Function, mod: IRModule | None = None, keep: Keep | None = None) -> Function:
-    """As `flattened`, for a function that is flat by itself: BuildError for recursion as well."""
+    """As `flattened`, for a function without recursion; raises BuildError for a recursive one."""
     flat = flattened(function, mod, keep)
     if flat.functions:
         names = ", ".join(f"@{gv.name_hint}" for gv in flat.functions)

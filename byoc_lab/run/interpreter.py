@@ -119,7 +119,8 @@ class Interpreter(ABC):
         self.globals: dict[GlobalVar, Closure] = {}
         self.observer: Observer | None = None
         self.lifetimes: Lifetimes | None = None
-        """When values are released; None: never, as long as their frame lives."""
+        """Determines when values are released; None keeps all values of a frame as long as the
+        frame."""
 
     def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
         """The value of `root`; the values of the nodes below it are stored in `frame`."""

@@ -31,7 +31,7 @@ def missing_arguments(function: Function) -> str:
             )
         inside = any(isinstance(a, Constant) for c in _calls(inner) for a in c.args)
         if inner is not function and inside:
-            sentences.append(f"{takes}: constants that its pattern asks for are in its body")
+            sentences.append(f"{takes}: constants that its pattern requires are in its body")
     return ". ".join(dict.fromkeys(sentences))
 
 

@@ -50,7 +50,7 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
         calls = (n for n in post_order(flat.main) if isinstance(n, Call))
         where = next((place(call) for call in calls if call.op in flat.functions), "")
         raise BuildError(
-            f"{where}a function calls itself, and lengths of inputs are unknown: "
+            f"{where}a function calls itself, and sizes of inputs are unknown: "
             f"{', '.join(_unknown(mod['main']))}. Give them by the importer's shape=, by --shape "
             f"on the command line, or in the types of @main's parameters"
         )
@@ -150,8 +150,8 @@ class _Shaper:
         region = self.regions[name]
         if [p.checked_type for p in region.params] != types:
             raise BuildError(
-                f"@{name} is called with tensors of different shapes: give each call its "
-                "own function"
+                f"@{name} is called with tensors of different shapes: define a separate function "
+                "for each call"
             )
         made: Expr = Call(op, args, span=call.span).with_type(region.body.checked_type)
         return made

@@ -11,7 +11,8 @@ def in_place_of(library: str) -> str:
     """The sentence that cards, reports, coverage and `byoc-lab doctor` show if NumPy replaces
     `library`."""
     return (
-        f"computed by {NUMPY} in the place of {library}: numbers yes, no proof of offload, no times"
+        f"computed by {NUMPY} in place of {library}: right numbers, but no proof of offload and "
+        "no times"
     )
 
 

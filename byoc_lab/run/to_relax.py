@@ -39,7 +39,7 @@ BRANCH = "branch_{}"  # name of the function of a branch of an `if`, by its numb
 RELAX_OPERATOR = re.compile(r'ir\.Op\(.*?name="([\w.]+)".*?support_level=\d+\)', re.S)
 GROWS = (
     ". byoc_lab.run.evaluate runs it with NumPy; an importer unrolls a loop if the number of its "
-    "turns and its condition are constants (freeze=)"
+    "iterations and its condition are constants (freeze=)"
 )
 DEPTH = "depth"  # key of the call depth among the values of a function
 
@@ -80,7 +80,7 @@ def relax_type(ty: Type | None, what: str, advice: str = "") -> Any:
     if isinstance(ty, TupleType):
         return tuple_type([relax_type(f, what, advice) for f in ty.fields])
     raise BuildError(
-        f"{what} must be a tensor of known shape or a tuple of such, found {ty}{advice}"
+        f"{what} must be a tensor of known shape or a tuple of such tensors, found {ty}{advice}"
     )
 
 

@@ -44,7 +44,7 @@ def import_tvm() -> Any:
 
 
 def stand_in() -> str | None:
-    """The sentence about NumPy in the place of TVM (`run.stand_in`); None with apache-tvm."""
+    """The sentence that NumPy replaces TVM (`run.stand_in`); None with apache-tvm."""
     try:
         import_tvm()
     except MissingDependencyError:

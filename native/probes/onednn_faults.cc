@@ -1,4 +1,4 @@
-// Which of the faults in native/README.md the oneDNN has that this is compiled against; one line each.
+// Reports which faults listed in native/README.md the linked oneDNN has, one per line.
 //
 //   g++ -std=c++17 native/probes/onednn_faults.cc -I INCLUDE -L LIB -l:libdnnl.so.3 -o onednn_faults
 #include <cmath>
@@ -144,11 +144,11 @@ int main() {
   std::printf("oneDNN %d.%d.%d\n", found.major, found.minor, found.patch);
   const std::pair<const char*, bool (*)()> probes[] = {
       {"a reorder that transposes int32 rounds to float32", ReorderRounds},
-      {"eltwise_round exists for float32 alone", RoundIsOfFloat32Alone},
-      {"pooling accepts a sum post-op and leaves it out", PoolingLeavesSumOut},
+      {"eltwise_round exists only for float32", RoundIsOfFloat32Alone},
+      {"pooling accepts a sum post-op and ignores it", PoolingLeavesSumOut},
       {"softmax reads a fused operand of channels at wrong places", SoftmaxMisreads},
       {"exp(nan) is a number", ExpLosesNan},
-      {"max pooling of nan alone is a number", PoolingLosesNan},
+      {"max pooling of only nan is a number", PoolingLosesNan},
       {"log flushes denormal numbers", LogFlushesDenormal},
   };
   for (const auto& [name, probe] : probes) {

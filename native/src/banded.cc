@@ -28,8 +28,8 @@ Dims Rows(int64_t rows, int64_t channels, size_t rank) {
 // Bytes up to the end of a cache line.
 int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The work of one thread: the product over a band, then its rescaling; of the last band only the
-// rows that no other band has are rescaled.
+// The work of one thread: the product over a band, then its rescaling. In the last band, only the
+// rows that are in no other band are rescaled.
 class Worker {
  public:
   Worker(const Built& product, std::shared_ptr<const OwnKernel> full,

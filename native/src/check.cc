@@ -212,7 +212,7 @@ void CheckNoOverlap(const std::string& where, const Operand& output, const void*
   const std::less<const char*> before;  // defined for pointers into different arrays too
   if (!before(written, read + Bytes(input)) || !before(read, written + Bytes(output))) return;
   TVM_FFI_THROW(ValueError) << where << ": " << output.name << " shares memory with " << input.name
-                            << "; pass an output of its own";
+                            << "; pass a separate output";
 }
 
 }  // namespace byoc_lab

@@ -25,7 +25,7 @@ struct Rescaling {
   Rounding rounding = Rounding::kUp;
   bool narrow = false;          // all data is within 8 bits; to be set before `Add`
 
-  // The same in float32, to be tried first where `quick`: bias - zero, and the ratio of the scales
+  // The same in float32, to be tried first if `quick`: bias - zero, and the ratio of the scales
   // in the units of a fast row.
   std::vector<int32_t> offset;
   std::vector<float> scale;

@@ -1,6 +1,6 @@
 // A tensor in another layout: byoc_lab.dnnl.reorder(data, src_layout, dst_layout, out). Layouts are
-// written as TVM writes them: one capital for each axis in the order of memory, and, where an axis
-// is split, the block's size and the small letter: NCHW, NHWC, NCHW16c, OIHW16i16o.
+// written as TVM writes them: one capital for each axis in the order of memory, and, if an axis is
+// split, the block's size and the small letter: NCHW, NHWC, NCHW16c, OIHW16i16o.
 #include <algorithm>
 #include <map>
 
@@ -18,8 +18,8 @@ struct Layout {
 
 // `where` names the argument.
 [[noreturn]] void Malformed(const std::string& where, const std::string& text) {
-  TVM_FFI_THROW(ValueError) << where << ": expected a capital for each axis, once, and behind them "
-                            << "blocks as '16c' of axes that are there, found '" << text << "'";
+  TVM_FFI_THROW(ValueError) << where << ": expected one capital for each axis, then blocks of "
+                            << "these axes such as '16c', found '" << text << "'";
   TVM_FFI_UNREACHABLE();
 }
 

@@ -40,7 +40,7 @@ void CheckNotForked(const std::string& where, int64_t threads) {
   TVM_FFI_THROW(RuntimeError) << where << ": this process was forked from one in which DNNL had run "
                               << "with several threads, which are gone here. Start processes with "
                               << "multiprocessing's method 'spawn', or call set_num_threads(1) in "
-                              << "this one and make its regions anew";
+                              << "this one and create its regions again";
 }
 
 void NoteRun(int64_t threads) {

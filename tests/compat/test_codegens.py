@@ -127,7 +127,7 @@ def test_module_compiled_by_tvm_is_linked(register: Any) -> None:
     [
         (lambda c, f: {"name": f}, "returned dict for region @.*_main_0, not a module"),
         (lambda c, f: c(HELPER, "cu"), "written in 'cu'"),
-        (lambda c, f: c(HELPER, "c", [], ["w0"]), r"wants the constants w0.*\.constant_updater"),
+        (lambda c, f: c(HELPER, "c", [], ["w0"]), r"needs the constants w0.*\.constant_updater"),
     ],
 )
 def test_unlinkable_codegen_result_raises_build_error(

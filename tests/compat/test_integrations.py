@@ -89,7 +89,7 @@ REFUSALS = {
         "the operands must have one dtype, found uint8 and int8": nn.dense(
             var(2, 4, dtype="uint8"), var(3, 4, dtype="int8"), out_dtype="int32"
         ),
-        "rows of int8 must be multiples of 4 long, found Tensor[(2, 6), int8]": nn.dense(
+        "the size of int8 rows must be a multiple of 4, found Tensor[(2, 6), int8]": nn.dense(
             var(2, 6, dtype="int8"), var(3, 6, dtype="int8"), out_dtype="int32"
         ),
         "cuBLAS has no product of float32 with results in float64": nn.dense(
@@ -98,7 +98,7 @@ REFUSALS = {
         "cublas has no counterpart of nn.relu": nn.relu(var(2, 4)),
     },
     "cudnn": {
-        "opposite sides must be padded alike, found (0, 1, 1, 1)": nn.conv2d(
+        "opposite sides must have equal padding, found (0, 1, 1, 1)": nn.conv2d(
             var(1, 3, 8, 8), var(4, 3, 3, 3), padding=(0, 1, 1, 1)
         ),
         'data_layout must be "NCHW", found \'NHWC\'': last(),
@@ -115,7 +115,7 @@ REFUSALS = {
     },
     "arm_compute_lib": {
         "groups must be 1, found 2": last(groups=2),
-        "the strides of it must be (1, 1) or (2, 2), found (1, 2)": last(4, strides=(1, 2)),
+        "its strides must be (1, 1) or (2, 2), found (1, 2)": last(4, strides=(1, 2)),
         "concatenate is among the disabled operators": relay.concatenate((var(2), var(3)), 0),
         "dilation must be (1, 1), found (2, 2)": nn.avg_pool2d(
             var(1, 8, 8, 2), layout="NHWC", dilation=(2, 2)
@@ -158,7 +158,7 @@ def test_product_as_second_operand_is_refused() -> None:
         assert table is not None
         check = next(check for found, _, check in table if found == f"{name}.dense_bias")
         answer = check(call(relay.add(ones(3), product)))
-        assert answer.reason == "nn.dense must come first, before what is added"
+        assert answer.reason == "nn.dense must be the first operand of the addition"
         assert check(call(relay.add(product, ones(3))))
 
 

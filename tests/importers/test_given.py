@@ -63,7 +63,7 @@ def test_named_dimension_leaves_the_others_dynamic():
     "shape, words",
     [
         ({"q": (2, 3)}, "shape names 'q'"),
-        ({"n": (2, 3)}, "'n' is the name of one length"),
+        ({"n": (2, 3)}, "'n' is the name of one size"),
         ({"a": "2,3"}, "shape must be a dict"),
         (
             {"a": (2, 3, 4)},

@@ -64,7 +64,7 @@ def test_expressions_in_the_class_are_executed(path: Path) -> None:
         ),
         (
             TEXT.replace("nn.relu(x)", 'add(x, metadata["ir.GenericConst"][0])'),
-            "a constant of several numbers, whose numbers are not in it.*save a trace",
+            "a constant array whose elements it does not contain.*save a trace",
         ),
     ],
 )

@@ -92,7 +92,9 @@ def test_cards_and_verdicts_are_compared_without_times_and_kernels() -> None:
     def of(*texts: str) -> list[str]:
         return lines_of([{"output_type": "stream", "name": "stdout", "text": t} for t in texts])
 
-    sentence = "computed by NumPy in the place of DNNL: numbers yes, no proof of offload, no times"
+    sentence = (
+        "computed by NumPy in place of DNNL: right numbers, but no proof of offload and no times"
+    )
     here = of(
         "@r0: ran on dnnl, 2 calls, 3 operators, 24 FLOP\n  nn.conv2d_0 + relu: jit:avx2\n"
         "  layouts of its convolutions: nChw16c; fixed\n"

@@ -191,7 +191,7 @@ def test_pure_wheel_does_everything_except_dnnl(wheels: Path, tmp_path: Path) ->
     done = run(python, "-c", WITHOUT_THE_EXTENSION, str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "pip install ." in done.stdout and "manylinux" in done.stdout
-    assert "computed by NumPy in the place of DNNL" in done.stdout
+    assert "computed by NumPy in place of DNNL" in done.stdout
     done = run(python, "-m", "byoc_lab.cli", "doctor")
     assert done.returncode == 1
     assert "MISSING   DNNL extension" in done.stdout and "pip install ." in done.stdout

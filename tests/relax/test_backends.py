@@ -300,7 +300,7 @@ def test_each_operator_counts_for_the_back_end_that_computes_it() -> None:
 def test_validate_reports_that_its_first_module_calls_functions() -> None:
     register()
     cut = lab.backends.get("npu").partition(network())
-    assert "which is not an operator; give a module from before" in str(byoc_lab.validate(cut, cut))
+    assert "which is not an operator; give the module before" in str(byoc_lab.validate(cut, cut))
 
 
 def test_trace_and_bisect_take_modules_with_uncalled_functions() -> None:

@@ -161,17 +161,17 @@ def test_operator_that_mixes_samples_stays_with_the_reason() -> None:
     assert why_not_relax(call(op.nn.softmax(rows, axis=1))) is None
     for made, reason in (
         (op.nn.softmax(rows, axis=0), "nn.softmax along axis 0 mixes the samples"),
-        (op.permute_dims(rows), "transpose along axis 1 mixes the samples|in front of it"),
-        (op.concat([rows, rows], axis=0), "no expression of it, found n * "),
-        (op.nn.relu(var("x", 4, n)), "known shape, but for a batch in front of it"),
-        (op.matmul(var("x", 4, n), var("y", n, 3)), "but for a batch in front of it"),
+        (op.permute_dims(rows), "transpose along axis 1 mixes the samples|a leading batch axis"),
+        (op.concat([rows, rows], axis=0), "no expression that contains it, found n * "),
+        (op.nn.relu(var("x", 4, n)), "known shape, except for a leading batch axis"),
+        (op.matmul(var("x", 4, n), var("y", n, 3)), "except for a leading batch axis"),
         (op.matmul(var("x", n, 2, 8), var("y", m, 8, 2)), "one unknown size|of one size"),
-        (op.nn.conv2d(var("x", 1, 8, 5, 5), var("w", n, 8, 1, 1)), "a batch in front of it"),
+        (op.nn.conv2d(var("x", 1, 8, 5, 5), var("w", n, 8, 1, 1)), "a leading batch axis"),
     ):
         assert re.search(reason, why_not_relax(call(made)) or "taken"), made
     assert "known shape" in str(why_not_relax(call(op.reshape(rows, (n, 2, 4)))))
     doubled = op.nn.relu(var("x", n * 2, 4))
-    assert "no expression of it, found n * " in str(why_not_relax(call(doubled)))
+    assert "no expression that contains it, found n * " in str(why_not_relax(call(doubled)))
 
     def build(emit: Any, a: Any, b: Any) -> list[Any]:
         return [emit(op.nn.relu(a)), emit(op.tanh(b))]

@@ -261,7 +261,7 @@ def test_recursion_through_a_reference_is_built() -> None:
         ("def @main(%x: VECTOR) { Cons(%x, Nil) }", "is data, which only TVM's Relay"),
         ("def @main(%x: VECTOR) { (fn () { %x }, %x) }", "is a function, which only TVM's Relay"),
         ("def @main(%n: int32) { @foldl(fn (%a: int32, %b: int32) { %a + %b }, 0, @upto(%n)) }",
-         "a recursion on tensors gives data or references: List"),
+         "a recursion on tensors returns data or references: List"),
         ("def @main(%l: List[int32]) { match? (%l) { Cons(%x, _) => { %x } } }",
          "the data that .* matches is known at run time only"),
         ("def @main(%f: fn (int32) -> int32) { %f(1) }", "the function that .* at run time only"),

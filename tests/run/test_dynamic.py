@@ -163,7 +163,7 @@ def test_recursion_with_unknown_dimensions_raises_build_error() -> None:
         }
     """)
     exe = byoc_lab.build(mod)
-    unknown = r"a function calls itself, and lengths of inputs are unknown: x \(Tensor\[\(\?\), "
+    unknown = r"a function calls itself, and sizes of inputs are unknown: x \(Tensor\[\(\?\), "
     with pytest.raises(BuildError, match=unknown):
         exe(np.array(2, "int32"), data(3))
 

@@ -72,8 +72,10 @@ class Reading:
                 )
         if self.operand is not None and self.operand.is_typed and self.calls[0].is_typed:
             given, made = self.operand.checked_type, self.calls[0].checked_type
-            if given != made:  # a number with more axes than the operand gives them to the result
-                return f"{self.spelling.name} keeps the shape of its operand, {given}, found {made}"
+            if given != made:  # a number with more axes than the operand adds axes to the result
+                return (
+                    f"{self.spelling.name} must keep the shape of its operand {given}, found {made}"
+                )
         return None
 
 
@@ -162,5 +164,5 @@ HARD_SWISH = Spelling(
     _SIXTH,
 )
 ALONE = (HARD_SWISH, HARD_SIGMOID, GELU_OF_HALVES)
-"""Activations that are one kernel whatever they follow."""
+"""Activations that become one kernel with any preceding operator."""
 SPELLINGS = {spelling.name: spelling for spelling in (GELU, SWISH, MISH, *ALONE)}

@@ -180,8 +180,8 @@ def check_resize(call: Call) -> str | None:
 
 def _samples_half_pixels(attrs: Attrs, length: int, target: int) -> bool:
     """Whether each result pixel has the data pixels and weights of half-pixel coordinates. For
-    positions halfway between two pixels the answer is no, because rounding errors decide which
-    pixel is nearest."""
+    positions halfway between two pixels it is False, because rounding errors decide which pixel is
+    nearest."""
     at = resize_positions(attrs, length, target, (0.0, 0.0), 2)
     halves = sample_positions(length, target, "half_pixel")
     if attrs.method == "linear":
@@ -195,7 +195,7 @@ def check_layer_norm(call: Call) -> str | None:
     data, attrs = call.args[0].checked_type, call.attrs
     assert isinstance(data, TensorType) and attrs is not None
     if not 2 <= len(data.shape) <= 5 or attrs.axis % len(data.shape) != len(data.shape) - 1:
-        return f"it must be along the last of 2 to 5 axes, found axis {attrs.axis} of {data}"
+        return f"it must normalise the last of 2 to 5 axes, found axis {attrs.axis} of {data}"
     return _check_epsilon(attrs) or _only(attrs, center=(True,), scale=(True,))
 
 

@@ -70,8 +70,8 @@ def stand_in() -> str | None:
 def compile_region(function: Function, symbol: str) -> native.DnnlRegion | ReferenceRegion:
     """DNNL's code generator: compiles an external function.
 
-    Without the extension NumPy computes the regions, the same ones. Raises BuildError, naming the
-    operator and what to do, for what DNNL cannot compute.
+    Without the extension, NumPy computes the same regions. Raises BuildError, naming the operator
+    and the remedy, if DNNL cannot compute the function.
     """
     made = region_graph(function, symbol)
     if stand_in() is not None:
@@ -89,7 +89,7 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     """The graph of an external function; its composites are inlined.
 
     Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
-    BuildError for what DNNL cannot compute, and for a symbol that is not an identifier of C.
+    BuildError if DNNL cannot compute the function, and for a symbol that is not an identifier of C.
     """
     checked_symbol(symbol)
     typed = function if function.is_typed else infer_expr(function)
@@ -161,14 +161,15 @@ class _Builder:
                 node,
                 f"{describe(node)} must be a tensor whose dtype is one of "
                 f"{', '.join(native.DTYPES)}, found {ty}",
-                "DNNL computes with nothing else: cast before the region, or leave it to the host",
+                "DNNL supports no other dtypes: cast before the region, or leave the operator to "
+                "the host",
             )
         if not ty.is_static:
             raise self.refuse(
                 node,
                 f"{describe(node)} must have a known shape when it is compiled, found {ty}",
                 "byoc_lab.build compiles regions for the shapes of actual inputs; to compile a "
-                "single region, give the lengths of its inputs",
+                "single region, give the shapes of its inputs",
             )
         return ty.concrete_shape
 
@@ -253,7 +254,7 @@ class _Builder:
     def _projection(self, node: TupleGetItem) -> _Value:
         call = node.tuple_value
         if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
-            raise self.refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
+            raise self.refuse(node, "DNNL reads items only from the results of nn.batch_norm")
         return self.value_of[_batch_norm_results(call)[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:

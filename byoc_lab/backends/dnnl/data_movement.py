@@ -122,8 +122,8 @@ def _cut(data: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
     return _call("strided_slice", data, begin=[begin], end=[end], strides=[step], axes=[axis])
 
 
-def _length(data: Var, axis: int) -> int | None:
-    """The length of an axis; None if it is unknown."""
+def _size(data: Var, axis: int) -> int | None:
+    """The size of an axis; None if it is unknown."""
     ty = data.type_annotation
     assert isinstance(ty, TensorType)
     return n if isinstance(n := ty.shape[axis], int) else None
@@ -131,7 +131,7 @@ def _length(data: Var, axis: int) -> int | None:
 
 def _part(node: TupleGetItem, attrs: Any, params: Sequence[Var]) -> Expr | None:
     (data,), cuts = params, attrs.indices_or_sections
-    length = _length(data, attrs.axis)
+    length = _size(data, attrs.axis)
     if length is None:
         return None
     if isinstance(cuts, int):
@@ -141,7 +141,7 @@ def _part(node: TupleGetItem, attrs: Any, params: Sequence[Var]) -> Expr | None:
 
 def _reversed(node: Call, attrs: Any, params: Sequence[Var]) -> Expr | None:
     (data,) = params
-    length = _length(data, attrs.axis)
+    length = _size(data, attrs.axis)
     return None if length is None else _cut(data, attrs.axis, length - 1, -length - 1, -1)
 
 
@@ -150,7 +150,7 @@ def _element(node: Call, attrs: Any, params: Sequence[Var]) -> Expr | None:
     (data,), index = params, node.args[1]
     if not isinstance(index, Constant) or index.numpy().ndim or attrs.axis is None:
         return None
-    length, at = _length(data, attrs.axis), int(index.numpy())
+    length, at = _size(data, attrs.axis), int(index.numpy())
     if attrs.batch_dims or length is None or not 0 <= at < length:
         return None
     return _call("squeeze", _cut(data, attrs.axis, at, at + 1), axis=[attrs.axis])
@@ -167,7 +167,7 @@ FORMS: dict[str, Callable[[Any, Any, Sequence[Var]], Expr | None]] = {
     "take": _element,
     "stack": _stacked,
 }
-"""Operators that move data and that DNNL does not have, in terms of those that it has: (node,
+"""Data-moving operators that DNNL lacks, expressed with operators that it supports: (node,
 attributes, operands) -> the form, or None."""
 MOVED = frozenset((*FORMS, *(name for name, op in OPERATORS.items() if op.kind in KINDS)))
 """The operators that only move data."""

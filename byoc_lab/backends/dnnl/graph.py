@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
 VIEWS = ("reshape", "transpose")  # kinds that compute nothing, and accept no post-ops
-MOVES = (*VIEWS, "slice")  # may leave the data where they lie, which post-ops would overwrite
+MOVES = (*VIEWS, "slice")  # may return views of their input, which post-ops would overwrite
 BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")))
 MAX_POST_OPS = 32  # maximum per oneDNN primitive
 MAX_OPERANDS = 64  # maximum per concatenation: kMaxOperands in native/src/check.h
@@ -54,7 +54,7 @@ class DnnlGraphWriter:
         self.inputs: list[int] = []
         self.constants: dict[int, np.ndarray] = {}
         self.ops: list[dict[str, Any]] = []
-        self.made_by: dict[int, int] = {}  # tensor -> index of the operation that makes it
+        self.made_by: dict[int, int] = {}  # tensor -> index of the operation that computes it
         self.defined_at: dict[int, int] = {}  # tensor -> number of operations before it exists
         self._views: dict[tuple[int, str, tuple[int, ...]], int] = {}  # reuses equal views
 
@@ -158,7 +158,7 @@ class DnnlGraphWriter:
         shape[axis] = sum(self.shape(part)[axis] for part in parts)
         return self.op("concat", name, parts, shape, {"axis": axis}, self.dtype(parts[0]))
 
-    def maker(self, tensor: int) -> dict[str, Any]:
+    def producer(self, tensor: int) -> dict[str, Any]:
         """The operation that computes a tensor. Raises KeyError for inputs and constants."""
         return self.ops[self.made_by[tensor]]
 
@@ -175,19 +175,19 @@ class DnnlGraphWriter:
     def takes_bias(self, tensor: int, axis: int) -> bool:
         """Whether the tensor's producer accepts a bias along `axis`, which is added before
         post-ops."""
-        op = self.maker(tensor)
+        op = self.producer(tensor)
         free = op["kind"] in BIASED and len(op["inputs"]) == 2 and not op["post_ops"]
         return free and axis == self._channel_axis(tensor)
 
     def _channel_axis(self, tensor: int) -> int:
-        last = self.maker(tensor)["kind"] in ("dense", "matmul")
+        last = self.producer(tensor)["kind"] in ("dense", "matmul")
         return len(self.shape(tensor)) - 1 if last else 1
 
     def add_bias(self, tensor: int, bias: int) -> None:
-        self.maker(tensor)["inputs"].append(bias)
+        self.producer(tensor)["inputs"].append(bias)
 
     def add_post_op(self, tensor: int, kind: str, **entry: Any) -> None:
-        self.maker(tensor)["post_ops"].append({"kind": kind, **entry})
+        self.producer(tensor)["post_ops"].append({"kind": kind, **entry})
 
     def is_bias(self, tensor: int, other: int) -> bool:
         """Whether adding `other` to a tensor adds one number for each channel."""

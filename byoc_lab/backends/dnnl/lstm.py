@@ -73,7 +73,8 @@ def _operand(expr: Expr, name: str) -> Expr | None:
 
 
 def _quarters(parts: Sequence[Call]) -> tuple[int, ...] | None:
-    """Which quarters of the columns of one matrix the parts are; None if they are not all four."""
+    """The number of the quarter of one matrix's columns that each part is; None if the parts are
+    not all four quarters."""
     if len(parts) != 4 or not all(part.is_op("strided_slice") for part in parts):
         return None
     if len({part.args[0] for part in parts}) != 1:

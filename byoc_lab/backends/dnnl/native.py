@@ -31,7 +31,8 @@ ALIGNMENT = 64  # bytes: a cache line; oneDNN is up to a fifth slower on arrays 
 HOW_TO_GET_IT = (
     "On Linux (x86-64), install byoc_lab's manylinux wheel, or, with a C++17 compiler, run "
     "`pip install .` (to develop: `pip install -e .`) in the root of the byoc_lab repository. "
-    "Without it NumPy computes the regions of DNNL: all works but proof of offload and times"
+    "Without it NumPy computes the regions of DNNL: everything works except proof of offload and "
+    "times"
 )
 
 
@@ -264,7 +265,7 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
         return tvm_ffi.from_dlpack(value)
     except (BufferError, RuntimeError, ValueError) as error:
         raise ArgumentError(
-            f"{where}: {name}: this {type(value).__name__} does not give its memory: {error}"
+            f"{where}: {name}: this {type(value).__name__} cannot export its memory: {error}"
         ) from error
 
 
@@ -292,23 +293,25 @@ class DnnlRegion:
     """A region of a network, compiled: `DnnlRegion(graph, constants)(*inputs)` are its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
-    (copied, unless all are arrays that nobody can write to). Primitives are created and constants
-    reordered here, once, for `threads` threads; by default the number set for this thread. Calls
-    from several threads are serialized.
+    (copied, unless all are immutable arrays). Primitives are created and constants reordered here,
+    once, for `threads` threads; by default the number set for this thread. Calls from several
+    threads are serialized.
 
     If every operation computes each sample separately, the inputs may have a different batch size
     (leading axis) than the graph, equal for all inputs. The first call with a batch size creates
     primitives for it; the primitives of the last eight sizes are kept. Weights given as inputs keep
     their shapes.
 
-    `layouts` says how convolutions get theirs. "fixed": blocks of channels, the same for the same
-    graph every time. "measured": the quickest for the region as a whole of blocks of channels, what
-    oneDNN prefers, and a mixture, found by running it a few times now (a region of little work
-    is not run: it gets blocks of channels). "any": what oneDNN prefers for each. `stats()` tells
-    the choice and the times. Results in other layouts agree within rounding, not bit by bit.
+    `layouts` determines the layouts of convolutions. "fixed": blocks of channels, always the same
+    for the same graph. "any": the layouts that oneDNN prefers for each convolution. "measured": the
+    fastest of three choices (blocks of channels, oneDNN's preference, a mixture), found by running
+    the region a few times at its creation; a region with little work is not run and gets blocks of
+    channels. `stats()` reports the choice and the measured times. Results of different layouts are
+    equal within rounding, not bit for bit.
 
-    Raises InputError or ArgumentError naming the op and the tensor when the graph or a constant is
-    malformed, or for other layouts, NativeExtensionError when the extension is not built.
+    Raises InputError or ArgumentError that names the op and the tensor if the graph or a constant
+    is malformed, ArgumentError for other `layouts`, NativeExtensionError if the extension is not
+    built.
     """
 
     def __init__(
@@ -336,7 +339,7 @@ class DnnlRegion:
                 f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
             )
         self.graph = DnnlGraph(graph)
-        """The region as data (native/README.md documents it), and drawn when it is shown."""
+        """The region as data (native/README.md documents it); displayed as a drawing."""
         self.symbol: str = graph["symbol"]
         self._where = where
         self._function = self.module[self.symbol]

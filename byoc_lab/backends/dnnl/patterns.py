@@ -79,7 +79,7 @@ class Chain:
         return is_op(self.activation)(found) if self.activation else found
 
     def why_not(self, match: Call) -> str | None:
-        """Why DNNL cannot run what matched as one kernel, in words; None when it can.
+        """The reason why DNNL cannot run the match as one kernel; None if it can.
 
         `match` is the typed call that the chain ends with.
         """
@@ -104,7 +104,7 @@ class Chain:
         return reason or why_not(call)
 
     def check(self, match: Call) -> bool | Refused:
-        """Whether DNNL can run what matched as one kernel."""
+        """Whether DNNL can run the match as one kernel."""
         reason = self.why_not(match)
         return Refused(reason) if reason else True
 
@@ -120,7 +120,7 @@ class Chain:
             call = call.args[0]
             if not self._is_chain(call, steps[position + 1 :]):
                 return Refused(
-                    f"TVM's rule wants the {self.root} in the left operand of the {step}"
+                    f"TVM's rule requires the {self.root} in the left operand of the {step}"
                 )
         return True
 
@@ -174,14 +174,14 @@ class Activation:
         return self.spelling.pattern(wildcard())
 
     def why_not(self, match: Call) -> str | None:
-        """Why DNNL cannot run what matched as one kernel, in words; None when it can."""
+        """The reason why DNNL cannot run the match as one kernel; None if it can."""
         reading = self.spelling.read(match)
         assert reading is not None
         calls = (call for call in reading.calls if call.op_name not in INSIDE)
         return reading.why_not() or next(filter(None, map(why_not, calls)), None)
 
     def check(self, match: Call) -> bool | Refused:
-        """Whether DNNL can run what matched as one kernel."""
+        """Whether DNNL can run the match as one kernel."""
         reason = self.why_not(match)
         return Refused(reason) if reason else True
 

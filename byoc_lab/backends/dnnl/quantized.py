@@ -87,7 +87,7 @@ def why_no_requantize(call: Call) -> str | None:
     axis, along = call.attrs.axis, bias_axis(added)
     rank = len(added.checked_type.shape)
     if array_of(added.args[1]).size != 1 and vectors and along != axis % rank:
-        return f"scales lie along axis {axis}, the bias along {along}"
+        return f"the scales are along axis {axis}, but the bias is along axis {along}"
     return None
 
 
@@ -166,7 +166,7 @@ def why_no_step(call: Call) -> str | None:
 def _why_no_clip(call: Call) -> str | None:
     bounds = _bounds(call)
     if not all(bound.is_integer() or isinf(bound) for bound in bounds) or bounds[0] > bounds[1]:
-        return f"clip: bounds of integers must be whole, the lower one first, found {bounds}"
+        return f"clip: bounds for integers must be integers in ascending order, found {bounds}"
     return None if limits(call.args[0]) else f"a clip of integers must follow {CUTS}"
 
 

@@ -159,10 +159,10 @@ def _maker(builder: Any, call: Call) -> dict[str, Any]:
     if builder.uses[call.args[0]] != 1:
         assert isinstance(call.op, Op)
         raise builder.refuse(
-            call, f"nothing else may read the integers that {call.op.name} changes"
+            call, f"the integer operand of {call.op.name} must have no other users"
         )
-    maker: dict[str, Any] = builder.out.maker(builder.value_of[call.args[0]].tensor)
-    return maker
+    producer: dict[str, Any] = builder.out.producer(builder.value_of[call.args[0]].tensor)
+    return producer
 
 
 EMIT: dict[str, Callable[[Any, Call], None]] = {

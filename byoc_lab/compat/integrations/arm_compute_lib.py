@@ -88,7 +88,7 @@ def depthwise_conv2d(attrs: Any, args: Sequence[Expr]) -> bool | Refused:
     if kernel[0] != kernel[1] or kernel[0] not in (3, 5):
         return Refused(f"a depthwise kernel must be 3 by 3 or 5 by 5, found {kernel}")
     if tuple(attrs.strides) not in ((1, 1), (2, 2)):
-        return Refused(f"the strides of it must be (1, 1) or (2, 2), found {attrs.strides}")
+        return Refused(f"its strides must be (1, 1) or (2, 2), found {attrs.strides}")
     return True
 
 

@@ -42,7 +42,7 @@ def takes_product(match: Call) -> bool | Refused:
     if left == "int8":
         for ty in types:
             if not isinstance(ty.shape[-1], int) or ty.shape[-1] % 4:
-                return Refused(f"rows of int8 must be multiples of 4 long, found {ty}")
+                return Refused(f"the size of int8 rows must be a multiple of 4, found {ty}")
     return True
 
 

@@ -36,7 +36,7 @@ def takes_conv2d(match: Call) -> bool | Refused:
         return answer
     top, left, bottom, right = match.attrs.padding
     if (top, left) != (bottom, right):
-        return Refused(f"opposite sides must be padded alike, found {match.attrs.padding}")
+        return Refused(f"opposite sides must have equal padding, found {match.attrs.padding}")
     return True
 
 

@@ -181,13 +181,13 @@ def _root(expr: Expr, operator: str) -> Call | None:
             made = f" It is the composite {name}." if name else ""
             raise UnknownAttributeError(
                 f"{type(expr.op).__name__!r} object has no attribute 'name': the check looks for "
-                f"{operator} and met a call of a function.{made} TVM 0.16 raises here, too"
+                f"{operator} but found a call of a function.{made} TVM 0.16 raises here, too"
             )
         if expr.is_op(operator):
             return expr
         if not expr.args:
             raise InputError(
-                f"the check looks for {operator} and met {expr.op.name}, which has no arguments. "
+                f"the check looks for {operator} but found {expr.op.name}, which has no arguments. "
                 f"TVM 0.16 raises an IndexError here"
             )
         expr = expr.args[0]

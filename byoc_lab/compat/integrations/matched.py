@@ -32,7 +32,7 @@ def check_root(match: Expr, operator: str, check: Predicate) -> bool | Refused:
     operand, such as `add(%bias, nn.dense(...))`, TVM raises an AttributeError.
     """
     root = root_of(match, operator)
-    return check(root) if root else Refused(f"{operator} must come first, before what is added")
+    return check(root) if root else Refused(f"{operator} must be the first operand of the addition")
 
 
 def is_tensor_of(

@@ -25,7 +25,7 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
     for builder in places:
         if callable(builder):
             return builder
-    raise UnsupportedNameError(f"Relay has no operator {op_name!r:.80}, which an importer asks for")
+    raise UnsupportedNameError(f"Relay has no operator {op_name!r:.80}, which an importer requests")
 
 
 def get_name(node: Any) -> str:

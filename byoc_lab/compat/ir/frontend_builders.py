@@ -89,7 +89,7 @@ def unbind(data: Expr, axis: int = 0) -> TupleWrapper:
         raise AttributeError(f"axis {axis} is out of range for {len(shape)} dimensions")
     count = shape[axis]
     if not isinstance(count, int):
-        raise ValueError(f"the length of axis {axis} must be static, found {shape}")
+        raise ValueError(f"the size of axis {axis} must be static, found {shape}")
     parts = relay.split(data, count, axis)
     return TupleWrapper(
         relay.Tuple([relay.squeeze(parts[i], axis=[axis]) for i in range(count)]), count

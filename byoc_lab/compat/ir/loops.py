@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Tuple, Var
 def while_loop(
     cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]
 ) -> Let:
-    """The loop as a function from the initial values to a tuple of the final ones.
+    """The loop as a function from the initial values to a tuple of the final values.
 
     cond: a function from the loop variables to the condition to continue. loop_vars: one expression
     per variable, which provides its name and, if known, its type. loop_bodies: a function from the

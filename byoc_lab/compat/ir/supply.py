@@ -76,8 +76,8 @@ class GlobalVarSupply:
         """Reserve the name of a variable. Raises DuplicateNameError if another variable has it."""
         if var.name_hint in self._by_name and not allow_conflict:
             raise DuplicateNameError(
-                f"there is a global variable @{var.name_hint} already; fresh_global(name) makes "
-                f"one with a free name"
+                f"a global variable @{var.name_hint} already exists; fresh_global(name) creates "
+                "one with an unused name"
             )
         self.name_supply.reserve_name(var.name_hint, add_prefix=False)
         self._by_name[var.name_hint] = var

@@ -1,6 +1,6 @@
 """`CallWithFields(call, args=...)` and similar functions: a node with some fields changed.
 
-A node without changes is returned itself, so `is` tells whether anything changed. Variables and
+A node without changes is returned itself, so `is` shows whether anything changed. Variables and
 functions keep a `virtual_device`; it is ignored for other nodes.
 Source: `tvm.relay.expr` and `tvm.relay.function` of TVM 0.16.
 """

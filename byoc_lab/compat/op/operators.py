@@ -30,7 +30,7 @@ def register(op_name: str, describe: str = "") -> None:
     Raises DuplicateNameError.
     """
     if op_name in Op.list_op_names():
-        raise DuplicateNameError(f"Operator {op_name} is registered before; name it otherwise")
+        raise DuplicateNameError(f"Operator {op_name} is already registered; choose another name")
     Op(op_name, OpDef(op_name, (), _no_relation, None, doc=describe))
     register_stateful(op_name, False)
 

@@ -19,13 +19,13 @@ def is_depthwise_conv2d(
     kernel_layout: str,
     groups: int,
 ) -> bool:
-    """Whether a convolution has as many groups as data channels and as axis O of the kernel is
-    long. Raises UnknownNameError for a layout without axis O."""
-    channels = _length(data_shape, data_layout, "C")
-    return channels == _length(kernel_shape, kernel_layout, "O") == groups
+    """Whether the number of groups equals the number of data channels and the size of the kernel's
+    axis O. Raises UnknownNameError for a layout without axis O."""
+    channels = _size(data_shape, data_layout, "C")
+    return channels == _size(kernel_shape, kernel_layout, "O") == groups
 
 
-def _length(shape: Sequence[int], layout: str, axis: str) -> int:
+def _size(shape: Sequence[int], layout: str, axis: str) -> int:
     """The size of an axis, including its blocks."""
     names = [letter.upper() for letter, _ in Layout(layout).axes]
     if axis not in names:

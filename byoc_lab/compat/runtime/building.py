@@ -19,7 +19,7 @@ from byoc_lab.passes import InferType
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 
-# TVM's names for what `relay.build` returns.
+# TVM's names for the results of `relay.build`.
 ExecutorFactoryModule = GraphExecutorFactoryModule = AOTExecutorFactoryModule = Library
 
 
@@ -42,7 +42,7 @@ def build(
     """
     check_target(target)
     if runtime is not None and runtime.name != "cpp":
-        told = f"the program is for this process ('cpp'), not for a device, as {runtime!r} asks"
+        told = f"the program runs in this process ('cpp'); {runtime!r} is not supported"
         warnings.warn(told, UserWarning, stacklevel=2)
     mod = InferType()(as_module(ir_mod))  # a pass, so that instruments observe the build
     built = compiled(outlined(mod), params, target)

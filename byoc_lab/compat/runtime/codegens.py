@@ -139,9 +139,9 @@ def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
         todo += one.imported_modules
         if one.const_vars:
             raise BuildError(
-                f"{CODEGEN}{compiler}: the source of region @{symbol} wants the constants "
-                f"{', '.join(map(str, one.const_vars))} when it is loaded (const_vars), which "
-                f"byoc_lab does not hand over, nor does it call {CODEGEN}{compiler}.{CONSTANTS}; "
+                f"{CODEGEN}{compiler}: the source of region @{symbol} needs the constants "
+                f"{', '.join(map(str, one.const_vars))} at load time (const_vars), but byoc_lab "
+                f"neither passes constants nor calls {CODEGEN}{compiler}.{CONSTANTS}; "
                 f"write the constants of the function into the source"
             )
         if one.format not in _LANGUAGES:

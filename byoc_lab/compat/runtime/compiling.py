@@ -25,8 +25,8 @@ from byoc_lab.run.inline import inlined
 
 TVM_OPERATORS = ("add", "subtract", "multiply")
 TVM_DTYPES = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
-"""What TVM 0.16's codegen.cc of "ccompiler" translates: it says "Unrecognized op" and
-"Unsupported dtype" of others."""
+"""The operators and dtypes that TVM 0.16's codegen.cc of "ccompiler" translates; it rejects others
+with "Unrecognized op" and "Unsupported dtype"."""
 
 
 def compiled(
@@ -37,8 +37,8 @@ def compiled(
     if on_host:
         unused = "; header unused" if header else ""
         warnings.warn(
-            f"the host compiles the regions of ccompiler, because byoc_lab's has no C for "
-            f"@{on_host[0]}{unused}",
+            "the host compiles the regions of ccompiler, because byoc_lab's ccompiler cannot "
+            f"translate @{on_host[0]} to C{unused}",
             OffloadWarning,
             stacklevel=3,
         )

@@ -131,7 +131,7 @@ def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]]
     except BuildError as error:
         if offloads(mod):
             raise  # running the program is a test of this back end
-        reason = f"computed by NumPy, for it cannot be compiled: {error}"
+        reason = f"computed by NumPy, because it cannot be compiled: {error}"
         warnings.warn(reason, InterpretedWarning, stacklevel=4)
         return lambda values: reference.evaluate(mod, values).value
     main = executable.mod["main"]

@@ -182,7 +182,9 @@ class GraphModule:
         """An output of the last run. Raises InputError before the first run."""
         if not 0 <= index < len(self._outputs):
             have = len(self._outputs)
-            raise InputError(f"there is no output {index}: the last run gave {have}; call run()")
+            raise InputError(
+                f"output {index} does not exist: the last run returned {have}; call run()"
+            )
         value = HostArray(self._outputs[index])
         return value if out is None else out.copyfrom(value)
 
@@ -219,7 +221,8 @@ class GraphModuleDebug(GraphModule):
     def debug_get_output(self, node: Any, out: Any = None) -> NoReturn:
         raise UnsupportedNameError(
             f"debug_get_output({node!r}) is not supported: the nodes of the built graph are not "
-            f"kept; byoc_lab.run.reference.evaluate(mod, inputs) has what each operator gives"
+            "kept; byoc_lab.run.reference.evaluate(mod, inputs) returns the result of each "
+            "operator"
         )
 
 

@@ -39,7 +39,9 @@ class HostArray(NDArray):
         shape."""
         values = np.array(source, dtype=self.dtype)
         if values.shape != self.shape:
-            raise ValueError(f"an array of shape {self.shape} cannot hold one of {values.shape}")
+            raise ValueError(
+                f"cannot copy an array of shape {values.shape} to one of shape {self.shape}"
+            )
         values.flags.writeable = False
         self._array = values
         return self

@@ -69,8 +69,8 @@ class _SavedBytes:
     def take(self, count: int) -> bytes:
         if not 0 <= count <= len(self.data) - self.at:
             raise InputError(
-                f"{_NOT_PARAMETERS}: they end at byte {len(self.data)}, where {self.at + count} "
-                f"are needed"
+                f"{_NOT_PARAMETERS}: they end at byte {len(self.data)}, but {self.at + count} "
+                "bytes are needed"
             )
         self.at += count
         return self.data[self.at - count : self.at]
@@ -120,7 +120,7 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
     bytes."""
     reader = _SavedBytes(bytes(param_bytes))
     if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
-        raise InputError(f"{_NOT_PARAMETERS}: another magic number")
+        raise InputError(f"{_NOT_PARAMETERS}: wrong magic number")
     names = [reader.name() for _ in range(reader.count())]
     if reader.count() != len(names):
         raise InputError(f"{_NOT_PARAMETERS}: names and arrays differ in number")

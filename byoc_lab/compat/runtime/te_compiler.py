@@ -15,7 +15,7 @@ class TECompiler:
 
     def __getattr__(self, name: str) -> Any:
         raise UnsupportedNameError(
-            f"TECompiler.{name} is not supported; operators are compiled by relay.build alone"
+            f"TECompiler.{name} is not supported; only relay.build compiles operators"
         )
 
 

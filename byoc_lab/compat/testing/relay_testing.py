@@ -46,8 +46,8 @@ def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm")
 def to_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> NoReturn:
     """Raises UnsupportedNameError: byoc_lab does not generate Python programs from expressions."""
     raise UnsupportedNameError(
-        "to_python is not supported: byoc_lab writes no Python program; run_as_python(expr, mod) "
-        "gives the value that it would have"
+        "to_python is not supported: byoc_lab generates no Python programs; run_as_python(expr, "
+        "mod) returns the value of such a program"
     )
 
 

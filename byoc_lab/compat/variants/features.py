@@ -24,7 +24,7 @@ Feature = IntEnum(
     "fRefRead fRefWrite fConstructor fMatch fGraph fLetRec",
     start=0,
 )
-Feature.__doc__ = """What a program may contain: the kinds of nodes; fGraph, a node other than a
+Feature.__doc__ = """Features of a program: the kinds of nodes; fGraph, a node other than a
 variable, constant, operator or constructor that has several users; fLetRec, a let whose value uses
 its variable."""
 

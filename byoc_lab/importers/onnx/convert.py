@@ -69,7 +69,7 @@ def from_onnx(
         if not guess.shape or (needs_values and not guess.imports):
             raise
         raise UnknownShapeError(
-            f"{error}; the lengths of {', '.join(map(repr, guess.shape)):.200} are unknown: give "
+            f"{error}; the sizes of {', '.join(map(repr, guess.shape)):.200} are unknown: give "
             f"shapes by from_onnx(..., {guess.told}), or by --shape on the command line",
             guess.shape,
             guess.freeze,

@@ -122,7 +122,7 @@ class Node:
         self[index]
         found = self.value(index)
         if found is None:
-            reason = f"{what} (input {index}): a constant is expected, found a value of run time"
+            reason = f"{what} (input {index}): a constant is expected, found a run-time value"
             raise self.graph.unknown_value(f"{self.place}: {reason}", self[index])
         return found
 
@@ -193,7 +193,7 @@ class Node:
         ty = self.type_of(expr)
         found = ty.shape[axis]
         if not isinstance(found, int):
-            reason = f"{self.place}: length {axis} of {ty} must be known"
+            reason = f"{self.place}: the size of axis {axis} of {ty} must be known"
             raise self.graph.unknown_shape(reason, expr)
         return found
 
@@ -236,7 +236,9 @@ class Node:
         from onnx import AttributeProto, helper, numpy_helper
 
         if attribute.ref_attr_name:
-            self.fail(f"attribute {attribute.name} refers to one of a function, which is not bound")
+            self.fail(
+                f"attribute {attribute.name} refers to a function's attribute, which has no value"
+            )
         if attribute.type == AttributeProto.TENSOR:
             return numpy_helper.to_array(attribute.t)
         try:

@@ -60,7 +60,7 @@ def _read_file(onnx: Any, path: Path) -> Any:
     except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
         raise ImporterError(
             f"{str(path)!r} keeps tensors in external files, which cannot be read: "
-            f"{error!s:.300}; they must lie in the folder of the model or below"
+            f"{error!s:.300}; they must be in the folder of the model or below it"
         ) from error
     return model
 

@@ -110,7 +110,7 @@ def _exported(model: Any, example_inputs: Any) -> Any:
     torch = _torch()
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None:
-            raise ArgumentError("an exported program has its inputs; leave example_inputs out")
+            raise ArgumentError("an exported program already has inputs; omit example_inputs")
         return model
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(

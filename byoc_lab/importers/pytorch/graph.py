@@ -97,8 +97,8 @@ class GraphConverter:
             return kept.values[other]
         if other not in self.values:
             raise ImporterError(
-                f"{place_of(user)} uses {place_of(other)}, which is inside of a module to keep "
-                f"that is not finished there; a kept module must be one piece of the program"
+                f"{place_of(user)} uses {place_of(other)}, a call in a kept module that has later "
+                "calls; the calls of a kept module must be contiguous"
             )
         value = self.values[other]
         if kept is None or other in self.weights:
@@ -106,7 +106,7 @@ class GraphConverter:
         return self._input(kept, other, value)
 
     def _input(self, kept: Kept, other: Any, value: Any) -> Any:
-        """The parameter of the kept module's function that stands for an outside value."""
+        """The parameter of the kept module's function that represents an outside value."""
         if isinstance(value, list):
             return [self._parameter(kept, (other, i), v) for i, v in enumerate(value)]
         if isinstance(value, Expr):

@@ -146,7 +146,7 @@ class Node:
         shape = self.shape(name)
         if not all(isinstance(n, int) for n in shape):
             self.fail(
-                f"the shape of {name} must be static, found {shape}; export without it dynamic"
+                f"the shape of {name} must be static, found {shape}; export it with static sizes"
             )
         return tuple(int(n) for n in shape)
 

@@ -64,7 +64,7 @@ def _check_kinds(params: Any, shape: Any) -> None:
     sizes = [n for each in shape.values() for n in each] if _lists_by_name(shape) else [None]
     if not all(isinstance(n, (int, np.integer)) and 0 <= n < 2**63 for n in sizes):
         raise ArgumentError(
-            f'from_relax: shape must be a dict of lengths by parameter, such as {{"x": (5, 3)}}, '
+            f'from_relax: shape must be a dict of sizes by parameter, such as {{"x": (5, 3)}}, '
             f"found {type(shape).__name__} {shape!r:.80}"
         )
 

@@ -43,7 +43,9 @@ def nominal(size: Any) -> int:
         return int(getattr(size, "value", size))
     if is_variable(size):
         return _assumed.get()
-    raise BuildError(f"DNNL supports an unknown batch, but no expression of it, found {size}")
+    raise BuildError(
+        f"DNNL supports an unknown batch, but no expression that contains it, found {size}"
+    )
 
 
 def is_number(size: Any) -> bool:

@@ -19,8 +19,8 @@ def type_of(value: Any) -> TensorType:
     ty, sizes = type_and_sizes(value)
     if sizes is None or not all(map(batch.is_number, sizes[1:])):
         raise BuildError(
-            f"a region needs tensors of known shape, but for a batch in front of it, found {ty}; "
-            f"relax.transform.BindSymbolicVars gives sizes that have names"
+            f"a region needs tensors of known shape, except for a leading batch axis, found {ty}; "
+            f"relax.transform.BindSymbolicVars binds symbolic sizes"
         )
     known = [batch.nominal(size) for size in sizes[:1]] + [int(number(size)) for size in sizes[1:]]
     return TensorType(known, str(ty.dtype))

@@ -71,5 +71,5 @@ def passes_run(traced: RelaxTrace, sizes: Mapping[str, int]) -> PassesRun:
     own = {name: _codegen(name) for name in compilers}
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-    notes = [f"the passes ran on the module with {given}, which it leaves open"] if sizes else []
+    notes = [f"the passes ran on the module with {given}, unknown in the module"] if sizes else []
     return PassesRun(read(traced.initial), stages, partitions, own, notes)

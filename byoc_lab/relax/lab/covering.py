@@ -57,8 +57,8 @@ def coverage(mod: Any, target: str = TARGET, pipeline: Any = None) -> Coverage:
     done = list(region_functions(mod))
     if done:
         raise ArgumentError(
-            f"relax.coverage takes a module before partitioning, and its @{done[0]} is a region "
-            f"already; give the module that was partitioned"
+            f"relax.coverage takes a module before partitioning, but @{done[0]} is already a "
+            "region; give the module before partitioning"
         )
     cut = backend.partition(mod)
     assumed = " and ".join(

@@ -249,14 +249,14 @@ class _Asked:
         if call.composite is not None:
             return found(
                 "needs-pass",
-                f"it is in a composite, {call.composite}, that is in no function with the "
-                f"attribute {CODEGEN}, so that no back end gets it",
+                f"its composite {call.composite} is not in a function with the attribute "
+                f"{CODEGEN}, so no back end compiles it",
             )
         if call.name in LOWERED:
             return found(
                 "no-pattern",
-                f"{call.name} calls code that an earlier pass made of operators, and patterns "
-                f"match operators: run that pass after the partitioning",
+                f"{call.name} calls code that an earlier pass generated from operators, but "
+                "patterns match only operators: run that pass after the partitioning",
             )
         if self.backend.name == TARGET:
             reason = why_not_relax(call.call)
@@ -288,7 +288,7 @@ class _Asked:
         there = where.calls.get(call.bound, call)
         misses = {entry: where.misses(entry).nearest_to(there) for entry in with_it}
         entry = max(with_it, key=lambda e: m.fit.matched if (m := misses[e]) is not None else 0)
-        reason = f"pattern {entry.name} has {call.name}, and does not match here"
+        reason = f"pattern {entry.name} has {call.name}, but does not match here"
         miss = misses[entry]
         if miss is None:
             return found("sub-pattern", reason)

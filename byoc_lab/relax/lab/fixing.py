@@ -38,15 +38,15 @@ def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
         if len(rest) < len(found):
             steps.append(f"bind {', '.join(f'%{name}' for name in params)}")
             gone = counted(len(found) - len(rest), "finding")
-            proofs.append(f"with these values bound, the linter reports {gone} less")
+            proofs.append(f"binding these values removes {gone}")
             start = bound
     now, names = with_own_variables(start)
     if names:
-        steps.append(f"give {' and '.join(f'@{name}' for name in names)} variables of their own")
-        proofs.append("with other variables the module is structurally equal to what it was")
+        steps.append(f"give {' and '.join(f'@{name}' for name in names)} separate variables")
+        proofs.append("with separate variables the module is structurally equal to the original")
     why = "byoc_lab repairs findings BYR001, BYR006 and, given the values, BYR004 of Relax"
     codes = {f.code for f in faults(now)}
-    if "BYR001" in codes and "BYR007" not in codes:  # where MergeCompositeFunctions fails
+    if "BYR001" in codes and "BYR007" not in codes:  # BYR007: MergeCompositeFunctions fails
         merge = import_tvm().relax.transform.MergeCompositeFunctions()
         try:
             merged = applied([on_reached(merge)], now, "fix")
@@ -57,8 +57,8 @@ def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
             before, still = (sum(f.code == "BYR001" for f in faults(m)) for m in (now, merged))
             given = counted(before - still, "composite")
             if still:
-                given = "what main calls"
-                why = f"{MERGES} looks at what main calls, and other functions call composites too"
+                given = "the callees of main"
+                why = f"{MERGES} processes only callees of main, and others call composites, too"
             if len(region_functions(merged)) > len(region_functions(now)):
                 steps.append(f"run {MERGES}, which gives {given} a back end")
                 proofs.append(proof)

@@ -80,7 +80,9 @@ class RelaxChecker(Checker):
         symbol, compiler = call.region.symbol, call.region.compiler
         self.progress.step(f"region @{symbol}")
         if call.region.function is None:
-            self.not_compared[symbol] = "RunCodegen has compiled it, and its operators are gone"
+            self.not_compared[symbol] = (
+                "RunCodegen has compiled it, so its operators are no longer known"
+            )
             return
         size = _batch(call.region.function, call.inputs)
         if (symbol, size) not in self._known:

@@ -1,4 +1,5 @@
-"""`explain_patterns` for Relax: the matches of each table entry, or why it has none."""
+"""`explain_patterns` for Relax: the matches of each table entry, or the reason why it has no
+matches."""
 
 from __future__ import annotations
 
@@ -152,7 +153,7 @@ class RelaxEntryReport(EntryReport):
 
 def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> PatternReport:
     """For each entry of a table for FuseOpsByPattern, report the number of its matches in Relax
-    modules, or why it has none.
+    modules, or the reason why it has no matches.
 
     table: entries (name, pattern, ...) or FusionPatterns, or the name of a back end: DNNL, or a
     name with patterns registered in TVM (`relax.backend.get_patterns_with_prefix`). mods: the input

@@ -128,7 +128,7 @@ class _Translator:
         names = tuple(n for n in callee.names if not {*_instead(n)} & {*callee.names})
         lone = next((name for name in names if _instead(name)), None)
         if lone is not None:
-            return self.without_counterpart(pattern, lone)  # alternatives may stand in its place
+            return self.without_counterpart(pattern, lone)  # the error names alternatives to write
         return reduce(or_, (self.operator_call(name, pattern, args) for name in names))
 
     def operator_call(self, name: str, pattern: CallPattern, args: list[Any] | None) -> Any:
@@ -231,7 +231,7 @@ _TRANSLATIONS: Mapping[type, Callable[[_Translator, Any], Any]] = {
     TypePattern: _Translator.type_,
     WildcardPattern: _Translator.wildcard,
 }
-_UNKNOWN = "Relax's patterns do not know it"
+_UNKNOWN = "Relax has no such pattern"
 _WHY_NOT: Mapping[type, str] = {
     VarPattern: "in Relax every value is bound to a variable, so it would match any; use wildcard()"
 }

@@ -79,7 +79,7 @@ def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -
                     Severity.WARNING,
                     f"{name} makes no composite of {_some(sorted(lost))}: {taker} replaced "
                     f"operators that the patterns match. On the module before {taker}, {name} "
-                    f"makes them",
+                    "creates them",
                     f"run {name} before {taker}; LegalizeOps belongs after RunCodegen",
                 )
             )
@@ -116,7 +116,8 @@ def lowered_already(table: Sequence[Any], mod: Any, made: set[str]) -> list[Find
             Severity.WARNING,
             f"FuseOpsByPattern makes no composite of {_some(sorted(lost))}: the module has no call "
             f"of {_some(taken)}, and calls {_some([code[_plain_name(name)] for name in taken])} by "
-            f"call_tir. By the names, LegalizeOps has likely made that code of the operators",
+            "call_tir. By the names, LegalizeOps has likely generated that code from the "
+            "operators",
             "partition the module that LegalizeOps was given; LegalizeOps belongs after RunCodegen",
         )
     ]
@@ -202,8 +203,8 @@ def _regions_before_merging(mod: MirroredModule) -> Iterator[Finding]:
                         "BYR011",
                         Severity.WARNING,
                         f"@{first.name_hint} and @{second.name_hint} have Codegen="
-                        f"{regions[first]!r:.40} before {MERGES}, which merges composites and "
-                        f"leaves each of them a region",
+                        f"{regions[first]!r:.40} before {MERGES}, which merges only composites, "
+                        "so each stays a separate region",
                         f"leave out annotate_codegen=True of FuseOpsByPattern, or {MERGES}",
                         function,
                         gv.name_hint,
@@ -283,7 +284,8 @@ def _unsupported_in_regions(mod: MirroredModule) -> Iterator[Finding]:
                 Severity.ERROR,
                 f"DNNL does not compile @{gv.name_hint}, so that RunCodegen fails: {refused}",
                 "leave that operator out of the pattern table, or refuse it in the check of its "
-                "pattern; byoc_lab.relax.partition_for_dnnl takes only what DNNL compiles",
+                "pattern; byoc_lab.relax.partition_for_dnnl selects only operators that DNNL "
+                "compiles",
                 function,
                 gv.name_hint,
             )

@@ -60,7 +60,10 @@ def trace(
     """
     tvm = import_tvm()
     if era is not None:
-        raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
+        raise PassError(
+            "passes of Relax exist only in the installed version of TVM, so era must be None, "
+            f"found era={era!r:.40}"
+        )
     whole = as_pass(tvm, pipeline, mod)
     if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
         raise PassError("the pipeline has no passes; give at least one")
@@ -85,7 +88,7 @@ def trace(
     recorder.look_for(list(single(tvm, whole)))
     stages = recorder.finish(error)
     if not stages:  # it failed before the first pass, or a PassContext skipped all passes
-        raise error or PassError("no pass ran: the PassContext leaves out all of them")
+        raise error or PassError("no pass ran: the PassContext skips all of them")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
     return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
 

@@ -125,7 +125,7 @@ class _Reader:
             name = str(gv.name_hint)
             if name not in self._names(self.after):
                 node = self.script.mirrored(gv, function).function
-                told = "nothing that main calls needs it; regions have copies of their composites"
+                told = "main does not reach it; regions contain copies of their composites"
                 yield Event("remove function", told, node, None, name, None)
 
     def refusals(self, found: Sequence[Refusal]) -> Iterator[Note]:
@@ -216,6 +216,6 @@ def _why(made: Decision, named: Callable[[Any], str]) -> str:
     if made.blocking is None:
         return f"{told}, of another back end"
     return (
-        f"{told}, of the same back end, and that of {named(made.blocking)}, which is computed "
-        f"outside of that region and needs it: the region would need its own result"
+        f"{told}, of the same back end, and the result of {named(made.blocking)}, which is "
+        "computed outside that region from its results: the merged region would depend on itself"
     )

@@ -1,6 +1,6 @@
 """Affine types: the real values that the integers of a quantized tensor represent.
 
-x_real = (x - zero_point) * scale, broadcast along `axis` where these are vectors.
+x_real = (x - zero_point) * scale, broadcast along `axis` if these are vectors.
 
 Source: python/tvm/ir/affine_type.py of TVM 0.16.
 """

@@ -24,7 +24,7 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
         raise UnknownNameError(
             f"@main has no expression %{expr_id}; it has %0 to %{len(numbered) - 1}"
             if numbered
-            else f"@main has no expression %{expr_id}; it has none that are numbered"
+            else f"@main has no expression %{expr_id}; it has no numbered expressions"
         )
     return IRModule.from_expr(numbered[expr_id])
 

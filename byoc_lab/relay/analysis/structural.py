@@ -53,7 +53,7 @@ MAX_NAMES = 4
 """The maximum number of names in a dimension that is compared with a renamed one."""
 
 
-_NOWHERE = symbol("a length that the right does not have")
+_NOWHERE = symbol("a dimension that the right side lacks")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Difference:
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Whether two expressions, types or modules (or attributes, or lists) are structured alike."""
+    """Whether two expressions, types or modules (or attributes, or lists) are structurally
+    equal."""
     return first_difference(lhs, rhs, map_free_vars) is None
 
 

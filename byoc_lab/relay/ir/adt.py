@@ -89,8 +89,7 @@ class TypeData(Type):
                 )
             if c.belong_to != header:
                 raise WellFormedError(
-                    f"constructor {c.name_hint} of type {header} says that it belongs to "
-                    f"{c.belong_to}"
+                    f"constructor {c.name_hint} of type {header} declares the type {c.belong_to}"
                 )
         _set(self, "header", header)
         _set(self, "type_vars", tuple(type_vars or ()))
@@ -137,7 +136,7 @@ class Pattern:
         patterns = tuple(patterns)
         for p in patterns:
             if not isinstance(p, Pattern):
-                raise ArgumentError(f"a pattern contains patterns, found {p!r}")
+                raise ArgumentError(f"the parts of a pattern must be patterns, found {p!r}")
         depth = 1 + max((p._depth for p in patterns), default=0)
         if depth > MAX_DEPTH:  # patterns are compared and printed recursively
             raise WellFormedError(f"a pattern may nest {MAX_DEPTH} deep, found a deeper one")
@@ -187,7 +186,7 @@ class PatternVar(Pattern):
 
     def __init__(self, var: Var, span: Span | None = None):
         if not isinstance(var, Var):
-            raise ArgumentError(f"a pattern binds variables, found {var!r}")
+            raise ArgumentError(f"a pattern variable must be a Var, found {var!r}")
         _set(self, "var", var)
         self._set_fields((), span, (var,))
 
@@ -255,7 +254,7 @@ class Clause:
         rhs = rhs.tuple_value if isinstance(rhs, TupleWrapper) else rhs
         if not isinstance(lhs, Pattern) or not isinstance(rhs, Expr):
             raise ArgumentError(
-                f"a clause has a pattern and an expression, found {lhs!r} => {rhs!r}"
+                f"a clause must have a pattern and an expression, found {lhs!r} => {rhs!r}"
             )
         _set(self, "lhs", lhs)
         _set(self, "rhs", rhs)
@@ -287,10 +286,10 @@ class Match(Expr):
         super().__init__(span)
         data = data.tuple_value if isinstance(data, TupleWrapper) else data
         if not isinstance(data, Expr):
-            raise ArgumentError(f"match takes an expression apart, found {data!r}")
+            raise ArgumentError(f"the matched value must be an expression, found {data!r}")
         for c in clauses:
             if not isinstance(c, Clause):
-                raise ArgumentError(f"match contains clauses, found {c!r}")
+                raise ArgumentError(f"the clauses of a match must be Clause objects, found {c!r}")
         _set(self, "data", data)
         _set(self, "clauses", tuple(clauses))
         _set(self, "complete", bool(complete))

@@ -1,6 +1,6 @@
 """The nodes of Relay.
 
-A node is immutable; a pass keeps the objects of subtrees that it does not change, so `a is b` tells
+A node is immutable; a pass keeps the objects of subtrees that it does not change, so `a is b` shows
 whether anything changed. Sharing is identity: a node that is used twice is computed once. `parts`
 and `with_parts` let every traversal (`visit.py`) treat all kinds of node alike.
 

@@ -48,10 +48,10 @@ def module_hint(value: Any) -> str:
     if type(value).__module__.partition(".")[0] == "tvm":
         return "byoc_lab.importers.relax.from_relax(mod) returns (mod, params) of a Relax module"
     if isinstance(value, str):
-        return "the module comes first; relay.parse(text) makes one of text"
+        return "the module comes first; relay.parse(text) creates one from text"
     if isinstance(value, list):
         return "the module comes first, then the passes"
-    return "IRModule.from_expr(...) makes one of a function or an expression"
+    return "IRModule.from_expr(...) creates one from a function or an expression"
 
 
 class IRModule(Shown):
@@ -182,7 +182,9 @@ class IRModule(Shown):
     ) -> None:
         if isinstance(func, TypeData):
             if name not in (func.header, func.header.name_hint):
-                raise UnknownNameError(f"the definition of type {func.header} is given as {name!r}")
+                raise UnknownNameError(
+                    f"the definition of type {func.header} is assigned to {name!r}"
+                )
             self.type_definitions[func.header] = func
             return
         if isinstance(name, GlobalTypeVar):

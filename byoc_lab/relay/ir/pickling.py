@@ -31,7 +31,7 @@ def dump(obj: Any, roots: Iterable[Expr]) -> bytes:
 
 
 def load(data: bytes) -> Any:
-    """The object that `dump` wrote. As with any pickle, load only what you trust."""
+    """The object that `dump` wrote. As with any pickle, load only trusted data."""
     return pickle.loads(data)[1]
 
 

@@ -1,4 +1,4 @@
-"""Source locations of nodes: a place in a text, or the name of a node of an imported model.
+"""Source locations of nodes: a position in a text, or the name of a node of an imported model.
 
 Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`.
 """

@@ -88,11 +88,11 @@ def check_well_formed(expr: Expr) -> None:
 
 @dataclass(frozen=True)
 class ScopeFault:
-    """A variable that violates a rule of scopes: how it does, and what to do."""
+    """A variable that violates a scope rule. how: the violation. to_do: the remedy."""
 
     variable: Var
     how: str
-    to_do: str = "give each binder a variable of its own"
+    to_do: str = "give each binder a separate variable"
 
     @printable
     def __str__(self) -> str:

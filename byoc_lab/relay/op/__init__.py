@@ -27,7 +27,7 @@ IN_COMPAT = frozenset({
 })  # fmt: skip
 Op.elsewhere.update(dict.fromkeys(IN_COMPAT, "byoc_lab.compat"))
 # Prefixes of operators that TVM's lowering creates, with the ends of error messages.
-_LOWERED = "TVM's lowering makes it; give the module as it was before relay.build or vm.compile"
+_LOWERED = "TVM's lowering creates it; pass the module before relay.build or vm.compile"
 Op.unsupported.update(dict.fromkeys(("call_lowered", "memory.", "vm."), _LOWERED))
 
 

@@ -1,6 +1,6 @@
 """Patterns of other languages, such as Relax, that Relay's pattern language does not have.
 
-The matcher of their language tells whether they match its values (`relax.patterns.near_miss`).
+The matcher of their language determines whether they match its values (`relax.patterns.near_miss`).
 """
 
 from __future__ import annotations

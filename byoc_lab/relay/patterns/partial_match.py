@@ -61,8 +61,8 @@ class Mismatch:
         """The pattern's requirement for this expression, in words."""
         if self.reused:
             return (
-                f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
-                f"again for each value)"
+                f"one value for all uses of one pattern object ({expectation(self.pattern)}; "
+                "create one for each value)"
             )
         wanted = listed(map(expectation, (self.pattern, *self.others)))
         if self.operands is not None:

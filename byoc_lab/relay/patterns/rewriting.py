@@ -59,7 +59,7 @@ def rewrite(
         for callback in list(active):
             if applied >= _MAX_ROUNDS:
                 raise PassError(
-                    f"rewriting did not settle within {_MAX_ROUNDS} rounds; check whether the "
+                    f"rewriting did not converge within {_MAX_ROUNDS} rounds; check whether the "
                     f"result of {type(callback).__name__} matches its own pattern again"
                 )
             if callback.require_type:

@@ -335,7 +335,7 @@ class Cursor:
         self.i += 1
         have = self.meta.count(key)
         if have is not None and index >= have:
-            message = f"the metadata has {have} entries of type {key}: there is no number {index}"
+            message = f"the metadata has {have} entries of type {key}, but not number {index}"
             kind = "metadata index" if have else "metadata type"
             self.fail(message, at, kind=kind, type=key, index=index)
         try:
@@ -394,7 +394,7 @@ class Cursor:
             message = f"'{token}' does not fit float64"
             self.fail(message, at, kind="overflow", digits=digits, suffix=suffix)
         except (ValueError, KeyError):
-            self.fail(f"'{token}' is not a number that Relay has", at)
+            self.fail(f"'{token}' is not a number of Relay", at)
         if not -(2**63) <= value < 2**63:
             self.fail(f"'{token}' does not fit 64 bits", at)
         small = -(2**31) <= value < 2**31

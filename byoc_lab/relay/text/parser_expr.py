@@ -79,7 +79,9 @@ class ExprParser(LeafParser):
                 self.free_variable()
                 continue
             elif token[:1] == "%" and self.peek() == "=":
-                self.fail(f"only numbers are assigned to; a name is bound by 'let {token} = ...;'")
+                self.fail(
+                    f"only %0, %1, ... are assigned without 'let'; write 'let {token} = ...;'"
+                )
             elif token == "{":
                 self.i += 1
                 value = yield self.expr()

@@ -63,7 +63,7 @@ class MetaEntries:
                 # memory.
                 ones = np.broadcast_to(np.ones((), ty.dtype), ty.concrete_shape)
             except (TypeError, ValueError, OverflowError):
-                raise UnknownNameError(f"no constant can stand in for {ty}") from None
+                raise UnknownNameError(f"no placeholder constant exists for {ty}") from None
             return Constant(ones, span, elided=True)
         if key == COMPILER_ATTRS_KEY:
             schema: AttrsType = attrs_type(key)
@@ -74,7 +74,7 @@ class MetaEntries:
             return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))  # any device
         if key.startswith("tir."):
             return symbol(f"{key.removeprefix('tir.').lower()}{index}")
-        raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
+        raise UnknownNameError(f"the text has no metadata, and no placeholder exists for {key}")
 
     def note(self) -> str | None:
         """The assumptions, for a warning; None without assumptions."""

@@ -105,7 +105,7 @@ class NameParser(Cursor):
         """The expression that `%0` at token `at` refers to."""
         token = self.texts[at]
         if token not in self.numbered:
-            self.fail(f"{token} is not defined; it must be, above this line, in this function", at)
+            self.fail(f"{token} is not defined; define it above this line, in this function", at)
         return self.numbered[token]
 
     def operator(self, name: str, at: int) -> Op:

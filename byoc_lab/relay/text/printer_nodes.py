@@ -77,8 +77,8 @@ class NodePrinter(ValuePrinter):
         self.start(None)
 
     def start(self, root: Expr | None) -> None:
-        """Forget the nodes of the last function: a text in which a function uses the numbers of
-        another could not be parsed."""
+        """Forget the nodes of the last function, because a text in which one function uses the
+        numbers of another function cannot be parsed."""
         self.uses = Counter(p for n in post_order(root) for p in n.parts()) if root else Counter()
         self.short: dict[Expr, str] = {}  # the short text of a node
         self.made: dict[Expr, Block] = {}  # the text of nodes without a line so far

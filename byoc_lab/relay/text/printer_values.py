@@ -101,7 +101,7 @@ class ValuePrinter:
         if isinstance(value, (Expr, Type)) and (key := node_key(value)):
             return self.meta(key, value)
         kind = type(value).__name__
-        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
+        raise AttributeValueError(f"a {kind} cannot be written as an attribute value: {value!r}")
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):

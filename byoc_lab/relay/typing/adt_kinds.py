@@ -58,6 +58,6 @@ def _check(ty: Type, applied: bool, mod: IRModule | None) -> None:
         if len(ty.args) != wanted:
             raise TypeInferenceError(f"{ty.func} takes {wanted} types, found {len(ty.args)}: {ty}")
     elif isinstance(ty, GlobalTypeVar) and not applied:
-        raise TypeInferenceError(f"{ty} is the name of a data type; a type is {ty}[...]")
+        raise TypeInferenceError(f"{ty} is the name of a data type; write the type as {ty}[...]")
     elif isinstance(ty, (TypeVar, IncompleteType)) and ty.kind != TypeKind.Type and not applied:
         raise TypeInferenceError(f"{ty} is of kind {ty.kind.name}, expected a type")

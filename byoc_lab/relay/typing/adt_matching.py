@@ -107,6 +107,6 @@ def _fields(pattern: Pattern, candidate: Pattern, mod: IRModule) -> list[tuple[P
 
 def _too_many() -> TypeInferenceError:
     return TypeInferenceError(
-        f"this match has more than {MAX_CASES} cases to tell apart; take the value apart in "
-        f"several matches, or use match? to leave cases out"
+        f"this match has more than {MAX_CASES} cases to distinguish; split it into several "
+        "matches, or use match? to omit cases"
     )

@@ -152,7 +152,8 @@ class CallRules:
         ):
             fail(
                 call,
-                f"{definition.name}: the result would be {result}; a length cannot be negative, so "
+                f"{definition.name}: the result would be {result}; a dimension cannot be "
+                "negative, so "
                 f"an attribute is out of range",
             )
         return found

@@ -32,9 +32,9 @@ def fail(
 
 
 def check_scopes(func: Function, name: str, scopes: Scopes) -> None:
-    """Raise an error for a variable of a global function that violates a rule of scopes, free
-    variables first: FreeVariableError, WellFormedError, and TypeInferenceError for the value of a
-    let that uses the variable of the let, unless it is a function literal."""
+    """Raise an error for a variable of a global function that violates a scope rule, free variables
+    first: FreeVariableError, WellFormedError, and TypeInferenceError for the value of a let that
+    uses the variable of the let, unless it is a function literal."""
     if scopes.free or scopes.faults:
         check_closed(func, name)  # raises an error that shows the free variables
     if scopes.faults:

@@ -28,7 +28,7 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
             raise BuildError(
                 f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
                 f"{why}. What byoc_lab.backends.c_library compiles can be exported, and so can "
-                f"the module from before the partitioning (a module of Relay also with "
+                "the module before partitioning (a module of Relay also with "
                 f"byoc_lab.build(mod, offload=False))"
             )
         loaded.append((code.module, link_into))

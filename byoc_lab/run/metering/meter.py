@@ -259,8 +259,8 @@ def _calls_contradicted(
 ) -> list[str]:
     """The contradiction, if a back end reports a different number of calls than was counted.
 
-    at_least: a larger reported number is no contradiction, because not only the virtual machine
-    calls the region.
+    at_least: a larger reported number is not a contradiction, because callers other than the
+    virtual machine may call the region.
     """
     if not isinstance(after, int) or not isinstance(before, int):
         return []

@@ -1,7 +1,7 @@
-// One step of an LSTM behind its products: gates (N, 4H) and the cell (N, H) before give the state and
-// the cell after side by side, (N, 2H):
+// One step of an LSTM after its matrix products: from the gates (N, 4H) and the previous cell (N, H),
+// computes the new state and the new cell, concatenated to (N, 2H):
 //   cell = sigmoid(forget) * before + sigmoid(input) * tanh(new);  state = sigmoid(output) * tanh(cell)
-// `order` has the places of input, output, forget and new among the quarters of the gates.
+// `order` has the positions of input, output, forget and new among the quarters of the gates.
 #include <algorithm>
 
 #include "../functions.h"

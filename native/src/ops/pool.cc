@@ -1,6 +1,6 @@
 // Largest element or mean of each window, over one, two or three spatial axes: max_pool2d,
-// avg_pool2d, ...; for two of them dst[n, c, y, x] is that of data[n, c, ...] over a window of
-// pool_size. data (N, C, H, W), dst (N, C, H', W') with
+// avg_pool2d, ...; for two axes dst[n, c, y, x] is the largest element or mean of data[n, c, ...] in
+// a window of pool_size. data (N, C, H, W), dst (N, C, H', W') with
 // H' = (H + top + bottom - ((pool_height - 1) * dilation + 1)) / stride + 1, rounded down.
 // A mean counts padded zeros if count_include_pad. A global pool (global_avg_pool2d,
 // global_max_pool2d, ...) has the whole image as window.
@@ -46,8 +46,8 @@ bool CountsPadding(const OpCall& call) {
 
 Dims InferAvg(const OpCall& call) {
   if (!CountsPadding(call) && !IsAll(call.attrs.Ints("dilation"), 1)) {
-    TVM_FFI_THROW(ValueError) << call.where << ": dilation: expected ones when there is padding "
-                              << "that count_include_pad leaves out (oneDNN has no such kernel), "
+    TVM_FFI_THROW(ValueError) << call.where << ": dilation: expected ones if there is padding "
+                              << "that the mean does not count (oneDNN has no such kernel), "
                               << "found " << Text(call.attrs.Ints("dilation"));
   }
   return Infer(call);

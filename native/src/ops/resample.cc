@@ -1,7 +1,7 @@
 // Images resized along their one, two or three spatial axes (resample1d, ...): data (N, C, H, W),
 // dst (N, C, size...). Element y of the result lies at (y + 1/2) * H / H' - 1/2 of the data, whose
-// elements are at whole numbers: "nearest" takes the one there (rounded), "linear" interpolates and
-// repeats the edges.
+// elements are at integer positions: "nearest" takes the element at the rounded position, "linear"
+// interpolates and repeats the edges.
 #include "../windows.h"
 
 namespace byoc_lab {

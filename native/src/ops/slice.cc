@@ -1,6 +1,6 @@
 // Every `step`th element along one axis, `length` of them from `begin` on; a negative step goes back.
-// Negative axes count from the end. (Several axes are several slices.) Copies what elements hold,
-// whatever their dtype.
+// Negative axes count from the end. (Several axes are several slices.) Copies the bits
+// of elements, of any dtype.
 #include <omp.h>
 
 #include <cstring>

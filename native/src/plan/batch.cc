@@ -98,8 +98,8 @@ class Rebatcher {
   }
 
   [[noreturn]] void Refuse(const OpSpec& op, const std::string& why) const {
-    TVM_FFI_THROW(ValueError) << op.call.where << " does not treat each sample on its own: " << why
-                              << "; make a region for this batch";
+    TVM_FFI_THROW(ValueError) << op.call.where << " does not treat each sample separately: " << why
+                              << "; create a region for this batch";
     TVM_FFI_UNREACHABLE();
   }
 

@@ -22,7 +22,7 @@ struct Buffer {
   int64_t bytes;
   int index = -1;  // kInput, kOutput: position among the graph's; kPart: the containing buffer
   SharedMemory owned = nullptr;          // kConstant
-  int64_t offset = 0;                    // kArena, from the arena's start; kPart, from that buffer's
+  int64_t offset = 0;                    // from the start of the arena (kArena) or buffer (kPart)
   int first_step = -1, last_step = -1;   // kArena: the steps during which it is live
 };
 
@@ -96,7 +96,7 @@ class Plan {
  private:
   struct Bound {  // memory objects to be bound to the caller's arrays
     dnnl_memory_t memory;
-    size_t step, operand;  // where own_operands_ has it
+    size_t step, operand;  // its position in own_operands_
     bool output;
     int index;
     int64_t offset;

@@ -157,7 +157,7 @@ REFUSED: dict[str, tuple[Expr, str]] = {
     ),
     "six axes": (
         nn.layer_norm(relay.var("data", shape=(1, 2, 1, 2, 1, 3)), VECTORS[0], VECTORS[1]),
-        "along the last of 2 to 5 axes",
+        "normalise the last of 2 to 5 axes",
     ),
     "output padding": (
         nn.conv2d_transpose(DATA, TRANSPOSED, kernel_size=(3, 3), output_padding=(1, 0)),

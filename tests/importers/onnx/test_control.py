@@ -196,7 +196,7 @@ def test_branches_of_different_shapes_name_the_value_to_freeze() -> None:
     wide = helper.make_graph([pair], "e", [], [info("e", FLOAT, None)])
     node = helper.make_node("If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=wide)
     model = _model([node], [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, None)])
-    words = r"gives Tensor\[\(3\), float32\], the else branch Tensor\[\(6\), .*--freeze c=True"
+    words = r"returns Tensor\[\(3\), float32\], the else branch Tensor\[\(6\), .*--freeze c=True"
     with pytest.raises(UnknownValueError, match=words) as caught:
         from_onnx(model)
     assert caught.value.freeze == {"c": True}
@@ -337,7 +337,7 @@ def test_condition_on_unknown_sizes_asks_only_for_the_sizes() -> None:
     model = _model([*nodes, node], [info("x", FLOAT, ["N"])], [info("y", FLOAT, None)], known)
     with pytest.raises(UnknownShapeError) as found:
         from_onnx(model)
-    assert "the lengths of 'x' are unknown: give shapes by" in str(found.value)
+    assert "the sizes of 'x' are unknown: give shapes by" in str(found.value)
     assert "freeze" not in str(found.value)
     for length in (1, 3):
         from_onnx(model, shape={"x": (length,)})

@@ -142,13 +142,13 @@ def test_shape_argument_replaces_sizes_known_only_at_run_time() -> None:
         ({"y": (5, 3)}, "no parameter of @main has that name"),
         ({"x": (5,)}, "has 1 sizes"),
         ({"x": (5, 4)}, r"says \[5, 4\]"),
-        ({"x": (1.5, 3)}, "must be a dict of lengths by parameter.*found dict"),
-        ({"x": (2**70, 3)}, "must be a dict of lengths by parameter"),
-        ({"x": (-1, 3)}, "must be a dict of lengths by parameter"),
-        ({"x": "53"}, "must be a dict of lengths by parameter"),
-        ({"x": 5}, "must be a dict of lengths by parameter"),
-        ({None: (5, 3)}, "must be a dict of lengths by parameter"),
-        ((5, 3), "must be a dict of lengths by parameter.*found tuple"),
+        ({"x": (1.5, 3)}, "must be a dict of sizes by parameter.*found dict"),
+        ({"x": (2**70, 3)}, "must be a dict of sizes by parameter"),
+        ({"x": (-1, 3)}, "must be a dict of sizes by parameter"),
+        ({"x": "53"}, "must be a dict of sizes by parameter"),
+        ({"x": 5}, "must be a dict of sizes by parameter"),
+        ({None: (5, 3)}, "must be a dict of sizes by parameter"),
+        ((5, 3), "must be a dict of sizes by parameter.*found tuple"),
     ):
         with pytest.raises(ArgumentError, match=message):
             from_relax(mod, shape=shape)

@@ -263,7 +263,7 @@ def doubled_beside_an_optional_part(value: DFPattern) -> DFPattern:
 @pytest.mark.parametrize(
     ("pattern", "of", "parts", "first"),
     [
-        (silu_of, lambda a, b: a * relay.sigmoid(b), "2 of 3", "one value in all places"),
+        (silu_of, lambda a, b: a * relay.sigmoid(b), "2 of 3", "one value for all uses"),
         (
             lambda value: is_op("tanh")(silu_of(value)),
             lambda a, b: relay.exp(a * relay.sigmoid(b)),
@@ -280,7 +280,7 @@ def doubled_beside_an_optional_part(value: DFPattern) -> DFPattern:
             doubled_beside_an_optional_part,
             lambda a, b: relay.add(nn.relu(a), a * b),
             "3 of 4",
-            "one value in all places of one pattern (anything",
+            "one value for all uses of one pattern object (anything",
         ),
     ],
 )

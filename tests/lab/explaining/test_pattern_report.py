@@ -165,7 +165,7 @@ def test_pattern_object_used_for_several_values_is_reported() -> None:
     assert right.status == "matches"
     (wrong,) = explain_patterns(table([is_constant()] * 4), net)
     assert wrong.status == "never"
-    assert "one value in all places of one pattern (a constant; write it again" in wrong.reason
+    assert "one value for all uses of one pattern object (a constant; create one" in wrong.reason
     assert wrong.reason.endswith("found different values")
 
 

@@ -131,7 +131,7 @@ def test_coverage_proposes_a_dataflow_block_if_none_exists() -> None:
 
 
 def test_wrong_arguments_raise_argument_error() -> None:
-    with pytest.raises(ArgumentError, match="is a region already"):
+    with pytest.raises(ArgumentError, match="is already a region"):
         coverage(partition_for_dnnl(two_regions()))
     with pytest.raises(ArgumentError, match=r"relax\.coverage takes a module of TVM's Relax"):
         coverage("net")

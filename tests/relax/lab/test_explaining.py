@@ -128,7 +128,7 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
     ]
     product = explained(entries, product_and_relu())[0]
     assert (product.name, product.cause) == ("matmul", "sub-pattern")
-    assert product.reason.startswith("pattern npu.biased has matmul, and does not match here")
+    assert product.reason.startswith("pattern npu.biased has matmul, but does not match here")
     assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
 
 
@@ -295,7 +295,7 @@ def test_composites_that_no_pass_assigns_to_a_back_end_are_on_the_host() -> None
         found = explain(product_and_relu(), "npu", [fuses])
         (relu,) = (e for e in found if e.name == "nn.relu")
         assert (relu.cause, relu.number) == ("needs-pass", "%lv2")
-        assert relu.reason.startswith("it is in a composite, npu.relu, that is in no function")
+        assert relu.reason.startswith("its composite npu.relu is not in a function")
         assert relu.change == "run relax.transform.MergeCompositeFunctions() after FuseOpsByPattern"
     finally:
         backends.unregister("npu")

@@ -65,7 +65,7 @@ def test_composites_are_assigned_to_a_back_end() -> None:
 def test_functions_get_separate_variables() -> None:
     assert codes(doubled()) == {"BYR006"}
     repair = byoc_lab.fix(doubled())
-    assert repair.steps == ("give @main variables of their own",)
+    assert repair.steps == ("give @main separate variables",)
     assert codes(repair.after) == set()
     tvm.ir.assert_structural_equal(repair.after["main"], doubled()["main"])
     assert lab.partition_for_dnnl(repair.after) is not None
@@ -78,13 +78,13 @@ def test_composites_of_a_second_function_are_reported_as_left() -> None:
     assert codes(mod) == {"BYR001", "BYR006"}
     repair = byoc_lab.fix(mod)
     assert repair.steps == (
-        "give @main variables of their own",
-        "run MergeCompositeFunctions, which gives what main calls a back end",
+        "give @main separate variables",
+        "run MergeCompositeFunctions, which gives the callees of main a back end",
     )
     assert {f.code for f in repair.left} == codes(repair.after) == {"BYR001"}
     relax.analysis.well_formed(repair.after)
     assert len(region_functions(repair.after)) == 1
-    assert "looks at what main calls, and other functions call composites too" in repair.proof
+    assert "processes only callees of main, and others call composites, too" in repair.proof
     assert not byoc_lab.fix(repair.after).steps
 
 

@@ -91,7 +91,7 @@ def test_matching_pattern_has_no_failing_part() -> None:
         (
             ADD(SAME, SAME),
             "WildcardPattern", "",
-            "one value in all places of one pattern (anything; write it again for each value)",
+            "one value for all uses of one pattern object (anything; create one for each value)",
             "different values",
         ),
         (

@@ -272,7 +272,7 @@ def test_pass_that_removes_operators_of_a_pattern_is_reported() -> None:
     assert found.code == "BYR010"
     assert found.message == (
         "FuseOpsByPattern makes no composite of dnnl.relu: LegalizeOps replaced operators that "
-        "the patterns match. On the module before LegalizeOps, FuseOpsByPattern makes them"
+        "the patterns match. On the module before LegalizeOps, FuseOpsByPattern creates them"
     )
     # Without the pass nothing was removed, and no pass is named.
     gelu = [("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))]
@@ -304,7 +304,8 @@ def test_module_lowered_earlier_is_recognized_by_the_names_of_its_code() -> None
     assert found.code == "BYR010"
     assert found.message == (
         "FuseOpsByPattern makes no composite of dnnl.relu: the module has no call of nn.relu, and "
-        "calls @relu by call_tir. By the names, LegalizeOps has likely made that code of the "
+        "calls @relu by call_tir. By the names, LegalizeOps has likely generated that code from "
+        "the "
         "operators"
     )
     assert codes(byoc_lab.trace(lowered, "dnnl").findings) == ["BYR010"]

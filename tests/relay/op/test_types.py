@@ -88,7 +88,7 @@ REFUSED = [  # build, arguments, required part of the message
     (conv(), [(1, 4, 8, 8), (16, 3, 3, 3)], r"nn.conv2d: weight must have 4 input channels.*3 in"),
     (conv(channels=4), [(1, 3, 8, 8), (16, 3, 3, 3)], "weight must have channels=4.*found 16"),
     (conv(kernel_size=3), [(1, 3, 8, 8), (16, 3, 5, 3)], r"kernel_size=\[3, 3\].*5"),
-    (conv(channels=4, kernel_size=5), [(1, 3, 3, 3), None], "covers 5 in height.*only 3"),
+    (conv(channels=4, kernel_size=5), [(1, 3, 3, 3), None], "covers 5 elements in height.*only 3"),
     (conv(channels=4, kernel_size=3), [(3, 3, 3), None], "data must have 4 dimensions"),
     (conv(groups=2), [(1, 3, 8, 8), (4, 1, 3, 3)], "3 input channels .* groups=2"),
     (conv(strides=0), [(1, 3, 8, 8), (4, 3, 3, 3)], "strides must be positive"),
@@ -106,7 +106,7 @@ REFUSED = [  # build, arguments, required part of the message
     (lambda x, w: nn.dense(x, w, units=6), [(1, 4), (7, 4)], "units=6 rows, found 7"),
     (nn.dense, [(1, 4), (7, 5)], "4 columns.*found 5"),
     (nn.batch_matmul, [(2, 4, 5), (3, 6, 5)], "batches .* agree"),
-    (lambda x: nn.max_pool2d(x, 9), [(1, 2, 7, 8)], "covers 9 in height"),
+    (lambda x: nn.max_pool2d(x, 9), [(1, 2, 7, 8)], "covers 9 elements in height"),
     (
         lambda x: nn.softmax(x, 7),
         [(2, 4, 5)],
@@ -119,15 +119,15 @@ REFUSED = [  # build, arguments, required part of the message
     (lambda x: relay.add(relay.Tuple([x]), x), [(2,)], r"add: lhs must be a tensor, found \("),
     (lambda x: relay.expand_dims(x, 5), [(2, 3)], r"\[-3, 3\) for 3 dimensions, found 5"),
     (reshape(5), [(2, 3, 4)], "numbers of elements differ"),
-    (reshape(5, -1), [(2, 3, 4)], "do not divide"),
+    (reshape(5, -1), [(2, 3, 4)], "24 elements are not divisible by 5"),
     (reshape(-1, -1), [(2, 3, 4)], "more than one -1"),
-    (reshape(-5), [(2, 3, 4)], "-5 has no meaning"),
+    (reshape(-5), [(2, 3, 4)], "-5 is invalid"),
     (reshape(0, 0, 0, 0), [(2, 3, 4)], "more dimensions"),
     (reshape(-4, 2), [(2, 3, 4)], "followed by two numbers"),
     (reshape(-4, -1, -1, 12), [(2, 3, 4)], "at most one of the two numbers"),
     (reshape(-4, 2, 2, 12), [(2, 3, 4)], "is not 2 \\* 2"),
     (relay.squeeze, [(1, q, 1)], "axis must be given"),
-    (lambda x: relay.squeeze(x, axis=[1]), [(1, 3, 1)], "axes of length 1.*found 3"),
+    (lambda x: relay.squeeze(x, axis=[1]), [(1, 3, 1)], "axes of size 1.*found 3"),
     (lambda x: relay.transpose(x, (0, 0, 1)), [(1, 3, 2)], "twice"),
     (lambda x: relay.transpose(x, (0, 1)), [(1, 3, 2)], "all 3 axes"),
     (lambda x, y: relay.concatenate([x, y], 1), [(2, 3, 2), (1, 4, 2)], "field 1"),
@@ -139,12 +139,12 @@ REFUSED = [  # build, arguments, required part of the message
     ),
     (lambda x: relay.concatenate(x, 0), [(2, 3)], "must be a tuple"),
     (lambda x: relay.split(x, 3, 1), [(2, 4)], "3 equal sections"),
-    (lambda x: relay.split(x, (1, 7), 1), [(2, 4)], "stay within 4"),
+    (lambda x: relay.split(x, (1, 7), 1), [(2, 4)], "at most 4, the size of axis 1"),
     (lambda x: relay.sum(x, 4), [(2, 4, 5)], "found 4"),
     (lambda v: relay.full(v, (2,)), [(1,)], "must be a scalar"),
     (lambda x: relay.repeat(x, 0, 0), [(2,)], "repeats must be positive"),
     (lambda x, w: nn.conv1d(x, w), [(1, 4, 9), (6, 3, 3)], r"nn.conv1d: weight must have 4 input"),
-    (lambda x, w: nn.conv1d(x, w), [(1, 4, 2), (6, 4, 3)], "covers 3 in width.*only 2"),
+    (lambda x, w: nn.conv1d(x, w), [(1, 4, 2), (6, 4, 3)], "covers 3 elements in width.*only 2"),
     (
         lambda x, w: nn.conv3d(x, w, strides=(1, 1)),
         [(1, 1, 3, 3, 3), (1, 1, 1, 1, 1)],
@@ -178,7 +178,7 @@ REFUSED = [  # build, arguments, required part of the message
     (lambda x: nn.adaptive_avg_pool2d(x, (1, 2, 3)), [(1, 4, 8, 8)], "1 or 2 numbers"),
     (lambda x: relay.strided_slice(x, [0], [1], [0]), [(3, 4)], "must not hold a 0"),
     (lambda x: relay.strided_slice(x, [0], [1], slice_mode="upto"), [(3,)], "found 'upto'"),
-    (relay.slice_like, [(2, 2), (4, 2)], "axis 0 of .* is shorter"),
+    (relay.slice_like, [(2, 2), (4, 2)], "axis 0 of .* is smaller"),
     (
         lambda x, i: relay.take(x, i, 2),
         [(3, 4), ((2,), i32)],
@@ -204,7 +204,7 @@ REFUSED = [  # build, arguments, required part of the message
         [(1, 2, 3, 4)],
         "'NCHW4' is not a layout",
     ),
-    (lambda x: relay.layout_transform(x, "NCHW4c", "NCHW"), [(1, 2, 3, 4, 8)], "must be 4 long"),
+    (lambda x: relay.layout_transform(x, "NCHW4c", "NCHW"), [(1, 2, 3, 4, 8)], "must have size 4"),
     (lambda x: relay.layout_transform(x, "NCHW", "NHWC"), [(1, 2, 3)], "names 4 axes"),
     (lambda x: nn.depth_to_space(x, 3), [(1, 4, 2, 2)], "4 channels are not divisible"),
     (lambda x: nn.space_to_depth(x, 3), [(1, 4, 2, 2)], "are not divisible into blocks of 3"),
@@ -258,7 +258,7 @@ def test_slice_without_bounds_for_an_axis_extends_to_its_end() -> None:
     assert sliced([1], [4, 4, 3], [1, 2, 1]) == (2, 2, 3)
     assert sliced([1, 1], [4, 4], [1, 2, 2]) == (2, 2, 2)
     assert sliced([1, 1], [2, 2, 3], slice_mode="size") == (2, 2, 3)
-    with pytest.raises(TypeInferenceError, match="must be 2 long"):
+    with pytest.raises(TypeInferenceError, match="must have 2 numbers"):
         sliced([1, 1], [4, 4, 3], axes=[0, 1])
 
 

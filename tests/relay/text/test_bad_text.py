@@ -100,13 +100,13 @@ FAULTS = [
         f"meta[relay.Constant][0] /* ty=Tensor[({'9' * 18}, {'9' * 18}), int8] */",
         1,
         1,
-        ["stand in"],
+        ["no placeholder constant exists"],
     ),
     ("@", 1, 1, ["expected an expression, found '@'"]),
     ("meta[relay.Constant][0]", 1, 1, ["lacks", "/* ty=Tensor[...] */"]),
     ("meta[relay.Constant][0] /* ty=(int32,) */", 1, 1, ["must have a tensor type"]),
     ("meta[relay.Constant][x]", 1, 1, ["expected meta[<type>][<index>]"]),
-    ("fn (a=meta[Target][0]) { 1 }", 1, 7, ["nothing can stand in for Target"]),
+    ("fn (a=meta[Target][0]) { 1 }", 1, 7, ["no placeholder exists for Target"]),
     ('#[version = "0.0.6"]\n1', 1, 1, ["this version is not known"]),
 ]
 

@@ -161,7 +161,7 @@ def test_code_generation_refuses_the_same_calls_without_the_extension(without_dn
     mod = byoc_lab.transform.PartitionGraph()(mod)
     with pytest.raises(BuildError, match="DNNL has no counterpart of erf"):
         build(mod)
-    with pytest.warns(OffloadWarning, match="is part of the host"):
+    with pytest.warns(OffloadWarning, match="runs on the host"):
         assert build(mod, fallback=True).linked[0].compiled is None
 
 

@@ -15,7 +15,7 @@ from byoc_lab.backends.dnnl.cpp.tensors import TYPES, Operation, Tensors
 from byoc_lab.relay.op.framework.layout import inverse
 
 ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOEVEN": "to_even", "TOZERO": "to_zero"}
-STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms; always float32
+STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # inputs of norms that are always float32
 # Operations on quantized numbers, and their default rounding.
 QUANTIZED = {
     "quantize": "TONEAREST", "dequantize": "", "requantize": "UPWARD", "qadd": "UPWARD",

@@ -52,7 +52,7 @@ def eltwise(entry: dict[str, Any]) -> str:
 
 def binary(entry: dict[str, Any]) -> str:
     if entry.get("kind") == "sum" and entry.get("scale", 1.0) != 1.0:
-        raise BuildError("no C++ is written for a sum post-op with a scale of its own")
+        raise BuildError("no C++ is generated for a sum post-op with a scale other than 1")
     return f"algorithm::binary_{entry.get('alg', 'add')}"
 
 

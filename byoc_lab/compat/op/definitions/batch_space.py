@@ -41,7 +41,7 @@ def to_batch_type(attrs: AnyValue, x: TensorType) -> Type:
     for d, block, pads in zip(x.shape[1:], attrs.block_shape, attrs.paddings, strict=False):
         whole = dim(lambda n, p=pads: n + sum(p), d)
         if not isinstance(whole, Unknown) and whole % block:
-            fail(TO_BATCH, f"a padded axis of {whole} does not split into blocks of {block}")
+            fail(TO_BATCH, f"the padded size {whole} is not a multiple of the block size {block}")
         shape.append(dim(lambda n, b=block: n // b, whole))
     return TensorType((*shape, *x.shape[1 + count :]), x.dtype)
 
@@ -104,12 +104,16 @@ def to_space_type(attrs: AnyValue, x: TensorType) -> Type:
     blocks, count = prod(attrs.block_shape), len(attrs.block_shape)
     batch = x.shape[0]
     if not isinstance(batch, Unknown) and batch % blocks:
-        fail(TO_SPACE, f"a batch of {batch} does not split into blocks of {blocks}, data is {x}")
+        fail(
+            TO_SPACE,
+            f"the batch size {batch} is not a multiple of the number of blocks {blocks}; data is "
+            f"{x}",
+        )
     shape = [dim(lambda n: n // blocks, batch)]
     for d, block, crops in zip(x.shape[1:], attrs.block_shape, attrs.crops, strict=False):
         left = dim(lambda n, b=block, c=crops: n * b - sum(c), d)
         if not isinstance(left, Unknown) and left < 0:
-            fail(TO_SPACE, f"crops {list(crops)} are more than the length of an axis of {x}")
+            fail(TO_SPACE, f"crops {list(crops)} exceed the size of an axis of {x}")
         shape.append(left)
     return TensorType((*shape, *x.shape[1 + count :]), x.dtype)
 

@@ -26,7 +26,7 @@ def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Ty
         if x is not None and not differs_only_along(x, b.dtype, list(b.shape), axis):
             fail(op, f"data {x} must be like buffer {b} except on axis {axis}")
         if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
-            fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
+            fail(op, f"data {x} is larger than buffer {b} along axis {axis}")
     return x, b, b
 
 

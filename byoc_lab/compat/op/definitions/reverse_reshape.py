@@ -22,7 +22,10 @@ def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim
     """Like `reshaped`, with both shapes read from the right; supports only 0, -1 and -3."""
     other = [n for n in newshape if n < 0 and n not in (-1, -3)]
     if other:
-        fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
+        fail(
+            "contrib_reverse_reshape",
+            f"newshape={list(newshape)}: {other[0]} is invalid; sizes, 0, -1 and -3 are supported",
+        )
     return reshaped(shape[::-1], newshape[::-1])[::-1]
 
 

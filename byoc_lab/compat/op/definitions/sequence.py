@@ -86,7 +86,7 @@ def sliding_type(attrs: AnyValue, x: TensorType) -> Type:
     for length, size, step in zip(x.shape[axis:], attrs.window_shape, attrs.strides, strict=True):
         count = dim(lambda n, k=size, s=step: (n - k) // s + 1, length)
         if isinstance(count, int) and count < 1:
-            fail(op, f"a window of {size} does not fit into {length}, an axis of {x}")
+            fail(op, f"a window of size {size} does not fit into an axis of size {length} of {x}")
         counts.append(count)
     return TensorType((*x.shape[:axis], *counts, *attrs.window_shape), x.dtype)
 
@@ -137,7 +137,7 @@ def search_relation(attrs: AnyValue, ordered: Type | None, values: Type | None) 
         len(s.shape) != len(v.shape)
         or any(differ(a, b) for a, b in zip(s.shape[:-1], v.shape[:-1], strict=True))
     ):
-        fail(op, f"values must have the axes of {s} but the last, found {v}")
+        fail(op, f"values must have the axes of {s} except the last, found {v}")
     return s, v, TensorType(v.shape, attrs.dtype)
 
 

@@ -29,7 +29,7 @@ class DefuseOps(FunctionPass):
         return rewrite(func, [inline])
 
 
-@rule("inline", "the function is called right here")
+@rule("inline", "the callee is an inline function")
 def inline(pre: Any, post: Any) -> Expr | None:
     if not (isinstance(post, Call) and isinstance(post.op, Function)):
         return None

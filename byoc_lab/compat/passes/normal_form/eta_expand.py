@@ -37,7 +37,7 @@ class EtaExpand(ModulePass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         if not self.expand_constructor and not self.expand_global_var:
             raise PassError(
-                "EtaExpand has nothing to expand: say expand_constructor=True or "
+                "EtaExpand has nothing to expand: set expand_constructor=True or "
                 "expand_global_var=True"
             )
         out = mod.copy()

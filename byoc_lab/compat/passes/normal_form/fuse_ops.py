@@ -65,8 +65,8 @@ class _Fuser:
 
     def run(self, func: Function) -> Function:
         rules = (
-            RewriteRule("fuse", "these operators run as one", self._fuse),
-            RewriteRule("stop fusion", "fusing is done, so the mark is removed", _stop),
+            RewriteRule("fuse", "these operators run as one kernel", self._fuse),
+            RewriteRule("stop fusion", "fusion is complete, so the annotation is removed", _stop),
         )
         return rewrite(func, rules, _is_open, self.memo, self._inside)
 

@@ -49,7 +49,7 @@ class CanonicalizeCast(FunctionPass):
             same = all(a is b for a, b in zip(args, post.args, strict=True))
             return None if same else _made_of(post, args)
 
-        reason = "fused, each reader can read the narrow numbers"
+        reason = "after fusion, each user reads the narrow tensor"
         return rewrite(func, [RewriteRule("cast again", reason, apart)])
 
 

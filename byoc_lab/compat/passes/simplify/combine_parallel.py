@@ -61,7 +61,7 @@ def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]
     return pieces
 
 
-def axis_behind(branch: Branch, axis: int) -> int | None:
+def axis_after(branch: Branch, axis: int) -> int | None:
     """The axis of the last operator's result that corresponds to `axis` of the first operator's
     result; None if concatenating branches on that axis would change the shape or meaning of the
     followers.

@@ -9,7 +9,7 @@ from byoc_lab.compat.passes.simplify.combine_parallel import (
     Combiner,
     Group,
     New,
-    axis_behind,
+    axis_after,
     concatenated,
     cut,
     dtype_of,
@@ -99,7 +99,7 @@ class _ToDense(Combiner):
 
     def _units_of(self, branch: Branch) -> int | None:
         """The axis in the result of a branch that corresponds to the units of its layer."""
-        return axis_behind(branch, len(shape_of(branch[0])) - 1)
+        return axis_after(branch, len(shape_of(branch[0])) - 1)
 
     def combined(self, calls: list[Call], new: New) -> Expr:
         weight = concatenated([new(call.args[1]) for call in calls], 0)

@@ -62,7 +62,7 @@ class DeadCodeElimination(ModulePass):
             unused = pure[pre.var] and not uses.get(pre.var)
             return post.body if unused or inlined(pre.var) else None
 
-        rules = [RewriteRule("drop let", "nothing needs the variable", drop_let)]
+        rules = [RewriteRule("drop let", "the variable is not used", drop_let)]
         return rewrite(func, rules, memo=memo, prepare=use_value)
 
 

@@ -33,7 +33,7 @@ class FlattenAtrousConv(PatternRewrite):
 class FlattenConv(DFPatternCallback):
     """The rewrite for an operator with `others` arguments after the data."""
 
-    reason = "pieces of an image, convolved, are the image convolved with gaps"
+    reason = "a convolution of image blocks equals a dilated convolution of the image"
 
     def __init__(self, op: str, others: int):
         super().__init__()

@@ -40,8 +40,10 @@ class SimplifyFCTranspose(FunctionPass):
             return _with_params(post) if pre is func and post is not pre else None
 
         rules = (
-            RewriteRule("take transposed", "the weight can be transposed before", self._transposed),
-            RewriteRule("parameters", "those that are needed, the new ones last", with_params),
+            RewriteRule(
+                "take transposed", "the weight can be transposed ahead of time", self._transposed
+            ),
+            RewriteRule("parameters", "the used parameters, then the new ones", with_params),
         )
         return rewrite(func, rules)
 

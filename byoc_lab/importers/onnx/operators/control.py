@@ -81,7 +81,8 @@ def _check_types(node: Node, then: list[Any], other: list[Any]) -> None:
         same = (left.dtype, len(left.shape)) == (right.dtype, len(right.shape))
         if not same or any(map(differ, left.shape, right.shape)):
             reason = (
-                f"{node.place}: the then branch gives {left}, the else branch {right}; a run-time "
+                f"{node.place}: the then branch returns {left}, the else branch {right}; a "
+                "run-time "
                 f"condition needs one type"
             )
             raise _unknown_condition(node, True, reason)

@@ -35,7 +35,7 @@ def constant_of_shape(node: Node) -> Expr:
         return relay.full(value, node[0], str(found.dtype))
     lengths = [int(n) for n in shape.ravel()]
     if any(n < 0 for n in lengths):
-        node.fail(f"lengths must not be negative, found {lengths}")
+        node.fail(f"sizes must not be negative, found {lengths}")
     return relay.full(value, lengths, str(found.dtype))
 
 

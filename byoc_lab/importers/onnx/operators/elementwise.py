@@ -135,7 +135,7 @@ def where(node: Node) -> Expr:
 @converts("Clip")
 def clip(node: Node) -> Expr:
     """Bounds are attributes up to opset 10, inputs from opset 11 on. A nan bound does not limit, as
-    in ONNX     Runtime; a minimum above the maximum gives the maximum."""
+    in ONNX     Runtime; if the minimum exceeds the maximum, the result is the maximum."""
     x, dtype = node[0], node.dtype(node[0])
     smallest, largest = _range(dtype)
     if node.opset < 11:

@@ -43,7 +43,7 @@ def matmul(node: Node) -> Expr:
 
 @converts("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def fused_matmul(node: Node) -> Expr:
-    """alpha * A * B, with A and B transposed as the attributes say."""
+    """alpha * A * B, with A and B transposed as the attributes state."""
     found = product(node, _turned(node, 0, "A"), _turned(node, 1, "B"))
     alpha = float(node.attr("alpha", 1.0))
     return found if alpha == 1.0 else found * relay.const(alpha, node.dtype(node[0]))

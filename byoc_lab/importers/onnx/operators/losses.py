@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 
 def _nll(node: Node, logs: Expr) -> Expr:
-    """The negative log-likelihood of the labels, reduced as the attribute says."""
+    """The negative log-likelihood of the labels, reduced as the attribute states."""
     dtype = node.dtype(logs)
     shape = node.shape(logs)
     labels = relay.cast(node[1], "int64")

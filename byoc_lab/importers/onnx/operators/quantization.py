@@ -53,7 +53,7 @@ def _blocked(node: Node, index: int) -> Expr:
     blocks = node.length(node[index], axis)
     if not (blocks - 1) * block < length <= blocks * block:
         node.fail(
-            f"input {index} has {blocks} blocks of {block} along axis {axis}, which has length "
+            f"input {index} has {blocks} blocks of {block} along axis {axis}, which has size "
             f"{length}; {-(-length // block)} blocks are expected"
         )
     whole = length == blocks * block

@@ -112,8 +112,8 @@ def _scaled(node: Node, scales: Array) -> Sizes:
         scaled = float(np.float32(length) * np.float32(scale))  # as ONNX Runtime computes it
         if not 1 <= scaled < 2**31:
             node.fail(
-                f"scale {float(scale):g} makes {scaled:g} of a length of {length}; at least 1 is "
-                "expected"
+                f"scale {float(scale):g} changes size {length} to {scaled:g}; a size of at least "
+                "1 is expected"
             )
         sizes[axis] = int(scaled)
         if scaled != sizes[axis]:

@@ -135,7 +135,7 @@ def expand(node: Node) -> Expr:
 
 
 def broadcast_lengths(a: Expr, b: Expr) -> Expr:
-    """The broadcast of two shapes `a` and `b`, int64: where one size is 1, the other one, which may
+    """The broadcast of two shapes `a` and `b`, int64: if one size is 1, the other size, which may
     be 0."""
     longer, shorter = relay.maximum(a, b), relay.minimum(a, b)
     return longer * relay.minimum(shorter, relay.const(1, "int64"))

@@ -155,7 +155,7 @@ def expand(node: Node) -> Any:
         given = node["size"]
         known = [n if isinstance(n, int) else g for n, g in zip(wanted, given, strict=True)]
         if not all(isinstance(n, (int, Expr)) for n in known):
-            node.fail(f"lengths {given} are not known at run time either")
+            node.fail(f"the sizes {given} are unknown even at run time")
         scalars = [relay.const(n, "int64") if isinstance(n, int) else n for n in known]
         lengths = relay.stack(scalars, axis=0)
     return reshaped(node, relay.broadcast_to(node["self"], node.typed(lengths)))
@@ -281,7 +281,7 @@ def arange(node: Node) -> Any:
     if not all(isinstance(n, (int, Expr)) for n in bounds):
         node.fail(
             "Relay cannot compute the length of this range: sums, differences, "
-            "products and floor divisions of sizes are supported; export without it dynamic"
+            "products and floor divisions of sizes are supported; or export with a static length"
         )
     found = relay.arange(*(n if isinstance(n, Expr) else relay.const(n, "int64") for n in bounds),
                          dtype="int64")  # fmt: skip

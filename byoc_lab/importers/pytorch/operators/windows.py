@@ -135,7 +135,7 @@ def _planes(node: Node) -> tuple[int, ...]:
     if not all(isinstance(n, int) for n in sizes):
         node.fail(
             f"indices of maxima need static sizes but for the batch, found {node.shape('self')}; "
-            f"export without these sizes dynamic"
+            f"export with static sizes"
         )
     return tuple(sizes[1:])
 
@@ -152,7 +152,7 @@ def avg_pool(node: Node) -> Any:
     if options["ceil_mode"] and not all(isinstance(n, int) for n in sizes):
         node.fail(
             f"divisor_override in ceil mode needs static sizes but for the batch, found "
-            f"{node.shape('self')}; export without these sizes dynamic"
+            f"{node.shape('self')}; export with static sizes"
         )
     means = whole_window_means(build, node["self"], sizes, options)
     ratio = math.prod(options["pool_size"]) / divisor

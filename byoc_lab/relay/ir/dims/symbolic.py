@@ -310,7 +310,7 @@ def _terms(d: Dim) -> Terms:
 def _exact(number: Dim | float) -> Dim:
     if isinstance(number, float):
         if not number.is_integer():
-            raise UndecidedError(f"a symbolic length times {number} need not be an integer")
+            raise UndecidedError(f"a symbolic dimension times {number} may not be an integer")
         return int(number)
     return number
 
@@ -400,6 +400,6 @@ def from_tvm(value: AnyObject) -> AnyObject:
         return computed(f"tir.{kind}", *map(from_tvm, parts))
     except (AttributeError, ValueError) as error:
         raise TypeInferenceError(
-            f"a dimension may be a number, a variable or a sum, product, quotient, maximum or "
-            f"minimum of such, found {value} ({kind})"
+            "a dimension may be a number, a variable or a sum, product, quotient, maximum or "
+            f"minimum of these, found {value} ({kind})"
         ) from error

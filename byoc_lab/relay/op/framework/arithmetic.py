@@ -24,7 +24,7 @@ class Arithmetic(Enum):
         """Whether the result has elements of the arguments, and nothing is computed."""
         return self in (Arithmetic.COPY, Arithmetic.INDEXED)
 
-    COPY = "the elements of the arguments, in other places", True
+    COPY = "the elements of the arguments, rearranged", True
     INDEXED = "the elements of the first argument; the others are positions or sizes", True
     RESAMPLED = "weighted means of near elements of the first argument"
     EXACT = "elements of the arguments or integers, by any rule", True

@@ -17,11 +17,11 @@ class FakeQuantized(Enum):
     def __init__(self, doc: str, optional: bool = False) -> None:
         self.doc, self.optional = doc, optional
 
-    DEQUANTIZE = "nothing: the integers are there"
-    QUANTIZE = "a requantize, if the result is quantized otherwise than the operand"
+    DEQUANTIZE = "nothing: its operand is already quantized"
+    QUANTIZE = "a requantize, if result and operand are quantized differently"
     SAME = "the operator itself"
-    TOPK = "the operator itself, if it returns values alone"
-    SPLIT = "the operator itself, whose parts are quantized as the whole"
+    TOPK = "the operator itself, if it returns only values"
+    SPLIT = "the operator itself; its results are quantized like its operand"
     CLIP = "the operator with quantized limits"
     RELU = "the larger of the integers and the zero point"
     PAD = "the operator with a quantized pad value"

@@ -109,7 +109,7 @@ def number(value: Any) -> float:
     """A number, possibly wrapped in an immediate of TVM. Raises ImporterError for other values."""
     found = getattr(value, "value", value)
     if not isinstance(found, int | float) and not hasattr(found, "numpy"):
-        raise ImporterError(f"expected a number that is known, found {found}")
+        raise ImporterError(f"expected a known number, found {found}")
     return found if isinstance(found, int | float) else found.numpy().item()
 
 

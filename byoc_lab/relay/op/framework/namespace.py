@@ -1,6 +1,6 @@
 """The Python functions of the operators: `relay.nn.conv2d`, `relay.add`, ...
 
-They are generated from the definitions (`registry.builder`). Where TVM's Python function creates
+They are generated from the definitions (`registry.builder`). If TVM's Python function creates
 several calls (`std`), chooses among operators (`nn.matmul`) or returns a part of the result
 (`nn.dropout`), a handwritten function beside the definition is registered with `@builds`.
 """

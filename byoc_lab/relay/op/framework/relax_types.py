@@ -212,7 +212,7 @@ def constant_array(expr: Any, op: str, name: str) -> Any:
     """
     if not is_constant(expr):
         raise BuildError(
-            f"{op}: TVM compiles it with Relax, where {name} must be a constant, and here it is "
+            f"{op}: TVM compiles it with Relax, which requires a constant {name}, but here it is "
             f"{NOT_CONSTANT}"
         )
     return _held(expr).numpy()

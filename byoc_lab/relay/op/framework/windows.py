@@ -86,7 +86,11 @@ def spatial_result(
         room = dim(lambda n, p=pad: n + p, n)
         if not isinstance(span, Unknown) and not isinstance(room, Unknown) and span > room:
             where = AXIS_NAMES[axis]
-            fail(op, f"the window covers {span} in {where}, the padded data has only {room}")
+            fail(
+                op,
+                f"the window covers {span} elements in {where}, but the padded data has only "
+                f"{room}",
+            )
         more = stride - 1 if ceil_mode else 0
         count = dim(lambda r, w, m=more, s=stride: (r - w + m) // s + 1, room, span)
         result.append(count)

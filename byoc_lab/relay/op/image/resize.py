@@ -226,8 +226,9 @@ def _define(rank: int) -> None:
         return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
     def nearest_unlike_relax(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
-        """(axis, indices) of each spatial axis where TVM 0.16 chooses a different nearest pixel
-        than Relax: halfway between two (away from zero, not to even), or by integer division."""
+        """(axis, indices) of each spatial axis along which TVM 0.16 chooses a different nearest
+        pixel than Relax: halfway between two (away from zero, not to even), or by integer
+        division."""
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         mode, indices, differs = attrs.coordinate_transformation_mode, [], False
         for n, axis in enumerate(order[2:]):

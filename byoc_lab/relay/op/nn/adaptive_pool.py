@@ -73,7 +73,8 @@ def _adaptive(name: str, kind: str, rank: int, sizes, doc: str, **facts: AnyValu
 
 
 def _global_builder(kind: str, rank: int) -> None:
-    """Register global pooling for other than two axes, where TVM has only the adaptive operator."""
+    """Register global pooling for other than two axes, for which TVM has only the adaptive
+    operator."""
     adaptive, word = f"nn.adaptive_{kind}_pool{rank}d", f"global_{kind}_pool{rank}d"
 
     def build(data: Expr, layout: str, out_layout: str) -> Call:

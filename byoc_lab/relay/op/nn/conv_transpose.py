@@ -99,7 +99,7 @@ def transposed_size(
 ) -> tuple[Dim, ...]:
     """(n - 1) * stride + (k - 1) * dilation + 1 - pads + output_padding for each spatial axis.
 
-    Raises TypeInferenceError when a length would be negative.
+    Raises TypeInferenceError if a size would be negative.
     """
     result = []
     rank = len(size)

@@ -91,8 +91,9 @@ def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: in
         most = max(n - without, 0) if isinstance(n, int) else max(both)
         if max(both) > most:
             raise BuildError(
-                f"{op}: axis {axis} of length {n} can be mirrored by at most {most} of them, "
-                f"found a pad_width of {tuple(both)}. Pad in steps, or use byoc_lab.evaluate"
+                f"{op}: axis {axis} of size {n} can be extended by at most {most} mirrored "
+                f"elements, found a pad_width of {tuple(both)}. Pad in steps, or use "
+                "byoc_lab.evaluate"
             )
 
 

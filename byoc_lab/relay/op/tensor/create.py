@@ -169,8 +169,8 @@ def _arange_relax(
     first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
     if first is None or last is None or by is None:
         raise BuildError(
-            "arange: TVM compiles it with Relax, where start, stop and step must be constants, "
-            f"and here one is {NOT_CONSTANT}"
+            "arange: TVM compiles it with Relax, which requires constant start, stop and step, "
+            f"but one of them is {NOT_CONSTANT}"
         )
     length = max(0, ceil((last - first) / by))
     whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)

@@ -31,7 +31,7 @@ define_op(
     result_type=argwhere_type,
     reference=lambda attrs, x: np.argwhere(x).astype(np.int32),
     flops=no_flops,
-    lacks={"relax": "the length of its result is known only at run time"},
+    lacks={"relax": "the size of its result is known only at run time"},
     pattern=OpPattern.OPAQUE,
     shape_from=("condition",),
     doc="The indices of the elements that are not 0.",

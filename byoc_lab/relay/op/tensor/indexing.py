@@ -183,8 +183,8 @@ def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValu
 
 
 def _gather_nd_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
-    """Reads gather_nd of Relax: a position lies along the last axis of Relax's indices, and along
-    the first axis of Relay's."""
+    """Reads gather_nd of Relax: an index vector is along the last axis of Relax's indices, but
+    along the first axis of Relay's."""
     ranks = call.shapes[1]
     assert ranks is not None
     last = len(ranks) - 1
@@ -203,7 +203,7 @@ define_op(
         "relay.attrs.GatherNDAttrs",
         (
             Attr("batch_dims", integer, 0, "number of leading axes that data and indices share"),
-            Attr("index_rank", integer, None, "length of the first axis of indices, if unknown"),
+            Attr("index_rank", integer, None, "size of the first axis of indices, if unknown"),
         ),
     ),
     relax=_gather_nd_relax,
@@ -215,7 +215,7 @@ define_op(
 def one_hot_relation(
     attrs: AnyValue, indices: Type | None, on_value: Type | None, off_value: Type | None
 ) -> Types:
-    """The shape of indices with a new axis of length depth, in the dtype of the attribute."""
+    """The shape of indices with a new axis of size depth, in the dtype of the attribute."""
     op = "one_hot"
     i, on, off = tensors(op, "indices on_value off_value", indices, on_value, off_value)
     if i is None:
@@ -254,7 +254,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.OneHotAttrs",
         (
-            Attr("depth", integer, 1, "length of the new axis"),
+            Attr("depth", integer, 1, "size of the new axis"),
             Attr("axis", integer, -1, "position of the new axis; -1: last"),
             Attr("dtype", dtype, dtype(""), "dtype of the result"),
         ),

@@ -49,7 +49,7 @@ from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
 
 def differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
-    """Whether `ty` has this dtype and shape, except the length of `axis`."""
+    """Whether `ty` has this dtype and shape, except the size of `axis`."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
     return not any(
@@ -136,13 +136,17 @@ def split_type(attrs: AnyValue, x: TensorType) -> Type:
         if cuts >= MAX_PARTS:
             fail(op, f"less than {MAX_PARTS:,} sections are supported, found {cuts:,}")
         if cuts < 1 or (not isinstance(length, Unknown) and length % cuts):
-            fail(op, f"axis {axis} of {x} does not split into {cuts} equal sections")
+            fail(op, f"axis {axis} of {x} cannot be split into {cuts} equal sections")
         sizes = [dim(lambda n: n // cuts, length)] * cuts
     else:
         bounds = zip((0, *cuts), (*cuts, length), strict=True)
         sizes = [dim(lambda a, b: b - a, a, b) for a, b in bounds]
         if any(not isinstance(s, Unknown) and s < 0 for s in sizes):
-            fail(op, f"indices {list(cuts)} must rise and stay within {length}, axis {axis} of {x}")
+            fail(
+                op,
+                f"indices {list(cuts)} must be ascending and at most {length}, the size of axis "
+                f"{axis} of {x}",
+            )
     shapes = [(*x.shape[:axis], s, *x.shape[axis + 1 :]) for s in sizes]
     return TupleType([TensorType(s, x.dtype) for s in shapes])
 

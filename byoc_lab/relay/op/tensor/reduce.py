@@ -32,7 +32,7 @@ from byoc_lab.relay.op.framework.relax_types import (
 
 AXES = (
     Attr("axis", integers, None, "axes to reduce; None or empty: all"),
-    Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
+    Attr("keepdims", boolean, False, "whether reduced axes are kept with size 1"),
     Attr("exclude", boolean, False, "whether `axis` lists the axes to keep instead"),
 )
 REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)

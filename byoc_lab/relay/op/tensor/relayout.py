@@ -59,7 +59,7 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         fail(op, f"src_layout {source!r} and dst_layout {target!r} must have the same axes")
     for (letter, size), length in zip(have, shape, strict=True):
         if size and differ(length, size):
-            fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {length}")
+            fail(op, f"axis {size}{letter} of {source!r} must have size {size}, found {length}")
     before, after = _spans(have), _spans(want)
     lengths: dict[_Part, Dim] = {}
     cut: dict[str, list[int]] = {}  # axis -> the sizes of its blocks in both layouts
@@ -74,7 +74,11 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
             lengths[letter, small] = large // small
         more = cut[letter][-1] // inner
         if not isinstance(length, Unknown) and length % more:
-            fail(op, f"axis {letter} of {source!r}, {length} long, has no blocks for {target!r}")
+            fail(
+                op,
+                f"axis {letter} of {source!r} has size {length}, not a multiple of its blocks in "
+                f"{target!r}",
+            )
         lengths[letter, cut[letter][-1]] = dim(lambda n, m=more: n // m, length)
     parts = [part for axis in _parts(have, before, cut) for part in axis]
     results = _parts(want, after, cut)

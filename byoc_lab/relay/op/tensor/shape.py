@@ -76,7 +76,7 @@ define_op(
     ),
     relax=_expand_dims_relax,
     pattern=OpPattern.BROADCAST,
-    doc="data with new axes of length 1.",
+    doc="data with new axes of size 1.",
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.SAME,
     qat=True,
@@ -94,7 +94,7 @@ def squeeze_type(attrs: AnyValue, x: TensorType) -> Type:
     axes = axes_of(op, attrs.axis, len(x.shape))
     for a in axes:
         if differ(x.shape[a], 1):
-            fail(op, f"only axes of length 1 can be dropped, found {x.shape[a]} at {a} of {x}")
+            fail(op, f"only axes of size 1 can be dropped, found {x.shape[a]} at {a} of {x}")
     return TensorType([d for n, d in enumerate(x.shape) if n not in axes], x.dtype)
 
 
@@ -105,13 +105,13 @@ define_op(
     reference=lambda attrs, x: np.squeeze(x, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.SqueezeAttrs",
-        (Attr("axis", integers, None, "axes to drop; None: all of length 1"),),
+        (Attr("axis", integers, None, "axes to drop; None: all of size 1"),),
     ),
     normalize=numbers_to_lists("axis"),
     relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.squeeze,
-    doc="data without axes of length 1.",
+    doc="data without axes of size 1.",
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.SAME,
     qat=True,
@@ -173,7 +173,7 @@ def reshaped(
             out += _split_dim(take(), target[n + 1], target[n + 2], target)
             n += 2
         else:
-            fail(op, f"newshape={target}: {value} has no meaning")
+            fail(op, f"newshape={target}: {value} is invalid")
         n += 1
     left = product(d for i, d in enumerate(source) if i not in used)
     given = prod(explicit)
@@ -181,7 +181,9 @@ def reshaped(
     if inferred is not None:
         if not isinstance(left, Unknown) and (given == 0 or (left % given and not empty)):
             fail(
-                op, f"{tuple(shape)} cannot be reshaped to {target}: {left} elements do not divide"
+                op,
+                f"{tuple(shape)} cannot be reshaped to {target}: {left} elements are not "
+                f"divisible by {given}",
             )
         out[inferred] = dim(lambda total: total // given, left)
     elif differ(left, given) and not empty:
@@ -221,7 +223,7 @@ define_op(
         "relay.attrs.ReshapeAttrs",
         (
             Attr("newshape", integers, doc="dimensions of the result"),
-            Attr("allowzero", boolean, False, "whether 0 is a dimension of length 0"),
+            Attr("allowzero", boolean, False, "whether 0 is a dimension of size 0"),
         ),
     ),
     normalize=numbers_to_lists("newshape"),

@@ -26,7 +26,7 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
     """The slice that `strided_slice` applies to each axis, for data of a static `shape`.
 
     Negative numbers count from the end; all bounds are limited to the axis. With slice_mode "size",
-    `end` holds lengths (-1: up to the end) and the strides are 1. Without attribute axes, a missing
+    `end` holds sizes (-1: up to the end) and the strides are 1. Without attribute axes, a missing
     begin or end is the begin or end of the axis.
     """
     op = "strided_slice"
@@ -48,7 +48,7 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
         whole = attrs.slice_mode == "end"
         end += tuple((length if whole else -1) if step > 0 else 0 for step, length in rest)
     if len(begin) != len(axes) or len(end) != len(axes):
-        fail(op, f"begin {list(begin)} and end {list(end)} must be {len(axes)} long")
+        fail(op, f"begin {list(begin)} and end {list(end)} must have {len(axes)} numbers")
     if 0 in strides:
         fail(op, "attribute strides must not hold a 0")
     slices = {}
@@ -139,7 +139,7 @@ define_op(
                 "end",
                 integers,
                 REQUIRED,
-                "index past the last one, per axis; or length",
+                "index past the last one, per axis; or size",
                 may_be_none=True,
             ),
             Attr(
@@ -149,9 +149,7 @@ define_op(
                 "step, per axis; one number: for all axes",
                 may_be_none=True,
             ),
-            Attr(
-                "slice_mode", string, "end", "whether `end` holds indices (end) or lengths (size)"
-            ),
+            Attr("slice_mode", string, "end", "whether `end` holds indices (end) or sizes (size)"),
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),
     ),
@@ -181,7 +179,7 @@ def slice_like_type(attrs: AnyValue, x: TensorType, like: TensorType) -> Type:
             fail(op, f"shape_like {like} has no axis {axis}")
         own, target = shape[axis], like.shape[axis]
         if not isinstance(own, Unknown) and not isinstance(target, Unknown) and target > own:
-            fail(op, f"axis {axis} of {x} is shorter than that of {like}")
+            fail(op, f"axis {axis} of {x} is smaller than axis {axis} of {like}")
         shape[axis] = target
     return TensorType(shape, x.dtype)
 
@@ -211,5 +209,5 @@ define_op(
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.slice_like,
-    doc="data cut to the lengths of another tensor.",
+    doc="data cut to the sizes of another tensor.",
 )

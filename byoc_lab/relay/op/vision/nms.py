@@ -266,8 +266,7 @@ define_op(
     "coord_start score_index id_index return_indices invalid_to_bottom",
     defaults={"max_output_size": -1, "iou_threshold": 0.5},
     constants={"max_output_size": "int32", "iou_threshold": "float32"},
-    doc="Of boxes that overlap by iou_threshold or more, only the one with the best score; the "
-    "others are -1.",
+    doc="The best-scored box among boxes that overlap by iou_threshold or more; the others are -1.",
 )
 
 # vision.all_class_non_max_suppression ------------------------------------------------------------

@@ -103,7 +103,7 @@ def decode_array(text: str) -> np.ndarray:
         kind = _dtype(code, bits)
         data = blob[_HEADER.size + 8 * (rank + 1) :]
         if min(shape, default=0) < 0 or len(data) != size:
-            raise ValueError(f"it states {size} bytes of data and has {len(data)}")
+            raise ValueError(f"it declares {size} bytes of data, but has {len(data)}")
         return np.frombuffer(data, kind).reshape(shape)
     except (binascii.Error, struct.error, TypeError, ValueError) as error:
         raise ValueError(f"an array in the metadata is damaged: {error}") from None
@@ -165,7 +165,7 @@ class GraphReader:
     def entry(self, key: str, index: Any) -> Any:
         value, found = self.value(index), self.node(index).get("type_key")
         if found != key:
-            raise ValueError(f"among the entries of type {key!r} is one of type {found!r}")
+            raise ValueError(f"an entry of type {found!r} is listed under type {key!r}")
         return value
 
     def node(self, index: Any) -> dict[str, Any]:
@@ -224,7 +224,7 @@ class GraphReader:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
             return schema.make({n: self.field(schema, n, v) for n, v in known.items()})
-        raise UnknownEntryError(f"entries of type {key!r} have no meaning here")
+        raise UnknownEntryError(f"entries of type {key!r} are not supported here")
 
     def array(self, index: Any) -> np.ndarray:
         """The array of that index in the section's separate list of arrays."""

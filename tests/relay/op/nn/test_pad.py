@@ -59,5 +59,5 @@ def test_mirror_image_longer_than_the_data_is_refused(pad, most: int) -> None:
     mods = [IRModule.from_expr(relay.Function([x], pad(x, n))) for n in (most, most + 1)]
     (found,) = byoc_lab.build(mods[0]).run([data])
     np.testing.assert_array_equal(found, byoc_lab.evaluate(mods[0], [data]).outputs[0])
-    with pytest.raises(BuildError, match=f"axis 1 of length 3 can be mirrored by at most {most}"):
+    with pytest.raises(BuildError, match=f"axis 1 of size 3 can be extended by at most {most}"):
         byoc_lab.build(mods[1])

@@ -36,9 +36,7 @@ def axis_multiply(note: str, left: bool, right: bool) -> Sample:
 
 MIXED = "[3, 1, 3, 2, 1], 'int32'"
 ARRAY_SAMPLES = [
-    Sample(
-        "argwhere", relay.argwhere, ((3, 4),), dtypes=("bool",), relax="the length of its result"
-    ),
+    Sample("argwhere", relay.argwhere, ((3, 4),), dtypes=("bool",), relax="the size of its result"),
     *[unique(f"sorted-{n}", MIXED, "", 1 if n == 3 else 3, n) for n in (0, 1, 3)],
     unique("sorted-2", MIXED, "", 5, 2),
     *[unique(f"found-{n}", MIXED, ", False, True", 3, n) for n in (0, 1, 4)],

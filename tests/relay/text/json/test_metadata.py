@@ -251,7 +251,7 @@ def test_damaged_section_is_refused(section: str, message: str):
 
 def test_missing_entry_is_named():
     text = _text(_graph(type_key="relay.Constant", attrs={"data": "0"}))
-    with pytest.raises(ParseError, match="there is no number 3"):
+    with pytest.raises(ParseError, match="but not number 3"):
         relay.parse(text.replace("[0]", "[3]", 1))
     with pytest.raises(ParseError, match="entry of type Map"):
         relay.parse(text.replace("relay.Constant][0]", "Map][0]", 1))
@@ -261,7 +261,7 @@ def test_entry_of_another_type_is_refused():
     text = relay.const(np.ones(2, "int8")).astext()
     wrong = text.replace('"relay.Constant"\n      ]', '"relay.attrs.ClipAttrs"\n      ]')
     assert wrong != text
-    message = "among the entries of type 'relay.attrs.ClipAttrs' is one of type 'relay.Constant'"
+    message = "an entry of type 'relay.Constant' is listed under type 'relay.attrs.ClipAttrs'"
     with pytest.raises(ParseError, match=message):
         relay.parse_expr(wrong)
 
