@@ -47,7 +47,7 @@ from byoc_lab.relay import nn
 
 PAGE_UP_TO = 5000
 NEXT = 12  # number of consecutive rewrites
-FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # fractions of a pass; the next rewrite is a jump target
+FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # positions in a pass, as fractions, of distant rewrites
 COLUMNS = (
     *("picture", "ahead", "text", "whole", "inside"),
     *("page", "MB", "step", "jump", "next", "cold", "rewrite"),

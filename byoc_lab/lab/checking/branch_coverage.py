@@ -1,4 +1,4 @@
-"""Branches of operators that the inputs of a check exercise, and those they miss."""
+"""Branches of operators that the inputs of a check exercise, and branches that they miss."""
 
 from __future__ import annotations
 

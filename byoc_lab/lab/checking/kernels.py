@@ -116,7 +116,7 @@ class RegionChecker:
         self.sites: dict[Expr, CallSite] = {
             typed[moved[call]]: CallSite(region.symbol, n, called(call))
             for n, call in enumerate(calls_of(given))
-            if moved[call] in typed  # the other values have no users
+            if moved[call] in typed  # calls that are not in the graph form have no users
         }
 
     def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
@@ -179,9 +179,8 @@ class RegionChecker:
         return found
 
     def ignores_the_function(self, steps: Sequence[Kernel]) -> bool:
-        """Whether the code of single steps computes the same as the code of the region. This is
-        checked only if a step is wrong; the code generator then ignores the function that it
-        gets."""
+        """Whether the code of each step computes the same as the code of the region: then the code
+        generator ignores the function that it receives. Only checked if a step is wrong."""
         if all(kernel.own.ok for kernel in steps):
             return False
         assert self.region.compiled is not None
@@ -371,7 +370,7 @@ def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
         if isinstance(argument, TupleGetItem) and isinstance(argument.tuple_value, Tuple):
             return parameter(argument.tuple_value.fields[argument.index])
         if isinstance(argument, Function) or not argument.parts():
-            return argument  # a constant, or a function as an argument
+            return argument  # an argument that is a constant or a function
         # Part of the step: a tuple, a tuple field, or a call that returns a tuple.
         parts = [parameter(p) for p in argument.parts()]
         made: Expr = typed_as(argument.with_parts(parts), argument)

@@ -290,7 +290,9 @@ class _Pairing:
         others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
         for step in self.unknown(pair.got):
             matches = [p for p in _matches((pair.wanted, *others), step) if not _same_pair(p, pair)]
-            if matches and step is top:  # uncertain: only examine the pairs below it
+            if (
+                matches and step is top
+            ):  # not certain to correspond: only the pairs below it are examined
                 yield from filter(_of_one_kind, self.lower(matches[0], False))
                 return
             yield from matches[:1]

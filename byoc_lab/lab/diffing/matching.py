@@ -167,10 +167,11 @@ class Correspondence:
                 self.pair(node, node)
 
     def _pair_by_lineage(self, lineage: Lineage) -> None:
-        """Pair real nodes if one took the position of the other, then nodes of one label without
-        other candidates. A node without an origin of its label gets no partner.
+        """Pair real nodes if one took the position of the other, then nodes that are each other's
+        only candidate with their label. A created node without an origin of its label gets no
+        partner.
 
-        A rewrite of a whole function relates every new node to every old one, so it is ignored.
+        A rewrite of a whole function is ignored, because it relates every new to every old node.
         """
         nodes = [y for y in self.after.real() if not isinstance(y, (*_UNMADE, Constant, Var))]
         created = []

@@ -59,7 +59,7 @@ def _pair_changes(found: Correspondence, old: str, new: str) -> Iterator[Change]
 def literal_changes(
     found: Correspondence, f: Function, g: Function, name: str, renamed: bool = False
 ) -> Iterator[Change]:
-    """The differences of two functions, except those in their bodies."""
+    """The differences of two functions outside their bodies."""
     for p in f.params:
         if p not in found.to_after:
             yield Change("removed", f"parameter %{p.name_hint} of {name}", p, None, "parameter")

@@ -109,10 +109,10 @@ class _Edit:
         self.mod, self.replaced, self.keep = mod, replaced, keep
         self.done: dict[GlobalVar, Function] = {}
         self.callees = {g for func in mod.functions.values() for g in _called(func)}
-        self.kept: dict[GlobalVar, list[int]] = {}  # positions of parameters that calls still pass
+        self.kept: dict[GlobalVar, list[int]] = {}  # positions of the parameters that remain
         self.added: dict[GlobalVar, list[Var]] = {}
         self.fresh: dict[Expr, Var] = {}
-        self.outer: dict[Var, Var] = {}  # parameters of literals, with the arguments of their calls
+        self.outer: dict[Var, Var] = {}  # parameter of a literal -> the argument of its call
         self.literals: dict[Expr, tuple[Function, list[int], list[Var]]] = {}
         self.names = {v.name_hint for func in mod.functions.values() for v in func.params}
 

@@ -216,7 +216,7 @@ def plain_values(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def fewer_fields(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Remove one field from tuples that are operands, such as those of concatenate."""
+    """Remove one field from tuples that are operands, for example of concatenate."""
     projected = {n.tuple_value for n in composites(mod) if isinstance(n, TupleGetItem)}
     bodies = {func.body for func in mod.functions.values()}
     for node in composites(mod):
@@ -295,7 +295,7 @@ def _resize(
                 if isinstance(n, Call) and (new := _with_attributes(n, sizes)) is not None:
                     calls[n] = new
             if not calls:
-                return None  # equal to the module that `attrs=False` makes
+                return None  # `attrs=False` gives the same module
             replaced |= calls
         return edited(mod, _free_types(mod, replaced), keep=keep)
 

@@ -150,7 +150,7 @@ def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
             array = np.frombuffer(data, little, count, at).reshape(shape)
             at += count * dtype.itemsize
         else:
-            array = np.broadcast_to(np.zeros((), dtype), shape)  # one zero in memory
+            array = np.broadcast_to(np.zeros((), dtype), shape)  # shares one zero in memory
         found.append(NDArray(array))
     if at != len(data):
         raise ValueError(f"{ARRAYS} has {len(data)} bytes, expected {at}")

@@ -270,7 +270,7 @@ class _Root:
             if node not in inside:
                 inside.add(node)
                 parts = node.parts() if not_function(node) else ()
-                # nodes that were created
+                # nodes that rewrites created
                 todo += [p for p in parts if p not in known and has_origin(p)]
 
         def type_of(node: Expr) -> Type | None:
@@ -348,8 +348,8 @@ class _Root:
 
 
 def _inverse(made: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """Maps each new node to the first of the nodes that it replaced. This is the node in its
-    position; nodes that a rewrite also replaced by it come later."""
+    """Maps each new node to the first node that it replaced, which is the node in its position.
+    Other nodes that a rewrite replaced by it are later in `made`."""
     return {post: pre for pre, post in reversed([*made.items()])}
 
 

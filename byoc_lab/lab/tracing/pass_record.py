@@ -142,7 +142,7 @@ class PassRecord:
         kept = {gv.name_hint for gv in self.before.functions}
         functions = (f for gv, f in after.items() if gv.name_hint in kept)
         if not all(map(self.provenance.is_reported, functions)):
-            return False  # the function changed something between the passes that it runs
+            return False  # the user's function itself changed the module
         rewrites = Counter(event.round for event in self.events)
         return not any(
             rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root

@@ -23,7 +23,7 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
     mod = before.copy()
     replaced: dict[Round, Replaced] = {}
     current: dict[str, Round] = {}  # the last round of each function that is not yet applied
-    renamed: dict[GlobalVar, GlobalVar] = {}  # renames since the last other event, applied together
+    renamed: dict[GlobalVar, GlobalVar] = {}  # consecutive renames, which are applied together
 
     def apply(function: str) -> None:
         if (found := current.pop(function, None)) is not None:
@@ -61,7 +61,7 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
 
 
 def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
-    """The new node for each node below the root of a round after these replacements."""
+    """Maps each node below the root of a round to its new node after these replacements."""
     memo: dict[Expr, Expr] = {}
     for node in post_order(found.root):
         parts = node.parts()
@@ -69,7 +69,7 @@ def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
         made = found.made.get(node)
         if node in replaced:
             memo[node] = replaced[node]
-        elif made is not None and _is_with_parts(made, node, new):  # shared by its users
+        elif made is not None and _is_with_parts(made, node, new):  # its users share one new node
             memo[node] = made
         else:
             memo[node] = node if all(map(is_, parts, new)) else node.with_parts(new)
@@ -108,7 +108,7 @@ def function_of(found: Expr, name: str) -> Function:
 
 
 def contradiction(what: str) -> TraceFileError:
-    """The error for contradictory rewrites, such as those of a damaged file."""
+    """The error for contradictory rewrites, such as in a damaged file."""
     return TraceFileError(
         f"the rewrites of this trace contradict each other: {what}; the trace is damaged"
     )

@@ -255,7 +255,7 @@ class Trace(Shown):
 
         def lineage() -> ComposedLineage | None:
             if any(a.after is not b.before for a, b in pairwise(stages)):
-                return None  # a stage outside the trace came in between
+                return None  # the module changed between two stages
             return ComposedLineage([stage.diff().correspondence.to_after for stage in stages])
 
         return diff_of(stages[0].before, after, lineage)

@@ -17,11 +17,13 @@ from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.parts import is_large
 from byoc_lab.lab.view.still import with_still
 
-MAX_LINES = 50_000  # maximum of lines in all modules together; a browser takes seconds to show more
+MAX_LINES = (
+    50_000  # maximum number of lines in all modules together; a browser takes seconds to show more
+)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 NOT_DRAWN = "not drawn:"
 TEXTS = (Events, Notes)  # objects shown only as text
-MAX_HTML = 4_000_000  # maximum of characters; a larger page is shown only as widget and text
+MAX_HTML = 4_000_000  # maximum number of characters; a larger page is shown only as widget and text
 
 
 def render_text(obj: Any) -> str:

@@ -76,10 +76,10 @@ def page(state: State, text: str = "") -> str:
     )
 
 
-MAX_TEXT = 20_000  # maximum of characters of the text below a frame
+MAX_TEXT = 20_000  # maximum number of characters of the text below a frame
 
-# The HTML follows the widget's output; only the one of them that works is visible. A frame gets the
-# theme of its host, which the page inside sees as the system's preference.
+# The HTML follows the widget's output; the widget is visible if it works, otherwise the HTML. A
+# frame gets the theme of its host, which the page inside sees as the system's preference.
 _SAVED = """<style>
 .jp-OutputArea-child:has(.byl) + .jp-OutputArea-child:has(.byl-saved) {{ display: none; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .byl-saved):not(:has(.byl)):not(:has(.byl-saved))

@@ -58,7 +58,7 @@ SMALL_CYCLES = ["case merge-around-if", "MergeCompilerRegions/annotatable_diamon
 
 
 @pytest.mark.parametrize("name", SMALL_CYCLES)
-def test_cycle_from_a_missing_begin_or_a_nested_region_is_listed_below_it(name: str) -> None:
+def test_cycle_from_a_missing_begin_or_a_nested_region_is_listed_below_its_cause(name: str) -> None:
     below = 0
     for mutant in mutants(corpus()[name]):
         codes = [f.code for f in lint(mutant.mod)]

@@ -158,7 +158,7 @@ def _log(step: Step) -> Array:
 
 
 def _softmax(step: Step) -> Array:
-    """The rounding error of softmax, including that of x - max(x) if it dominates."""
+    """The rounding error of softmax, including the error of x - max(x) if that dominates."""
     (x,) = step.args
     depth = x.max(axis=step.attrs.axis, keepdims=True) - x
     return np.where(step.value == 0, 0.0, 2 * np.abs(step.value) * exponent_error(depth))

@@ -45,7 +45,7 @@ def _convolution(step: Step) -> Sum:
     data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
     outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
     k = w.size // prod(w.shape[n] for n in outputs)
-    if step.attrs.get("output_padding") is not None:  # a transposed weight
+    if step.attrs.get("output_padding") is not None:  # the weight is transposed
         k //= step.attrs.groups
     if step.attrs.groups > 1:
         return _sum(k, step.value, step.squares)
@@ -90,7 +90,7 @@ def _slice_of(array: Array, axis: int, part: slice) -> Array:
     return array[(slice(None),) * axis + (part,)]
 
 
-# The value that is added to a sum or scales it.
+# An operand that is added to a sum, or that scales the sum.
 
 
 def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
@@ -100,7 +100,7 @@ def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
 
 
 def _operands(step: Step) -> Iterator[tuple[Sum, Array]]:
-    """Each argument of a binary operator that is a sum, and the other argument."""
+    """Pairs of an argument of a binary operator that is a sum, and the other argument."""
     for n in (0, 1):
         known = step.sums[n] if n < len(step.sums) else None
         if known is not None and known.peak.shape == step.value.shape:

@@ -1,4 +1,4 @@
-"""`Step`: one operator call, evaluated in float64: the argument of the error rules."""
+"""`Step`: one operator call, evaluated in float64, which the error rules receive."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of an operator, evaluated in float64: the argument of a rule.
+    """One call of an operator, evaluated in float64; error rules receive it.
 
     sums: for each argument, the `Sum` that computes it, or None (see `products.py`). dtype: the
     dtype of the (first) result in the module.

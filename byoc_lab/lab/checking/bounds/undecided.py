@@ -45,7 +45,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
         return 0.0, NONE
     largest, smallest = limits(dtype)
     size = np.abs(value)
-    # 4: a margin, because kernels scale before the last rounding
+    # a margin of 4, because kernels scale before the last rounding
     small = (size < 4 * smallest) & (size > 0)
     free = (size > largest) & np.isfinite(size)
     if step.arithmetic is Arithmetic.BATCH_NORM and value.shape == step.args[0].shape:
@@ -59,7 +59,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
     if step.arithmetic in AVERAGING:  # the sum may exceed the range although the mean is inside it
         with np.errstate(all="ignore"):
             x = step.args[0]
-            # Infinite elements count, too: kernels with masks multiply values outside of the mask
+            # Infinite elements count, too: kernels with masks multiply values outside the mask
             # by 0.
             free |= ~(step.of(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)

@@ -16,7 +16,7 @@ from byoc_lab.passes import pass_names
 from byoc_lab.passes.framework.passes import COMPAT_PASSES
 
 UNNAMED = "sequential"  # TVM's name for a sequence without a given name
-# Passes that TVM builds as an unnamed sequence, and the other passes of such a sequence.
+# Passes that TVM implements as an unnamed sequence, and the passes inside such a sequence.
 IN_PARTS = ("MergeCompilerRegions", "PartitionGraph")
 PARTS = (
     "FlattenNestedTuples",
@@ -65,7 +65,7 @@ def shown_passes(
             members = [(member, own) for member in _members(ran)]
             last = ran.inner[-1].after if ran.inner else ran.before
             if ran.after is not None and last is not None and ran.after != last:
-                # the sequence's own change
+                # a change that none of its members made
                 members.append((replace(ran, before=last, inner=[]), own))
             left += reversed(members)
 

@@ -96,9 +96,8 @@ class _Reader:
                 ended.seconds = float(line["time"]) - ended.begun
         if open_passes:
             error = RecordedError(
-                f"the recording ends inside pass {open_passes[-1].name}: the process of TVM ended, "
-                f"or what it recorded was not written to the end; the last module that is known "
-                f"is .before of that stage"
+                f"the recording ends inside pass {open_passes[-1].name}: TVM's process ended, or "
+                f"the file is truncated; the last known module is .before of that stage"
             )
             _end_all(open_passes, error)
         stages = self.stages(top)

@@ -8,7 +8,7 @@ from functools import cached_property
 from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Expr
 
-# Operands with these names are trained, not computed. Drawing them would hide the network.
+# Operands with these names are trained weights; drawing them would hide the network.
 WEIGHTS = frozenset(
     ("weight", "kernel", "bias", "gamma", "beta", "mean", "var", "moving_mean", "moving_var")
 )
@@ -97,7 +97,7 @@ class Arrow:
 class Picture:
     """Boxes in evaluation order, frames with the outermost first, arrows in operand order.
 
-    regions: the number of regions and external functions, including those not drawn.
+    regions: the number of regions and external functions, including regions that are not drawn.
     """
 
     boxes: list[Box]

@@ -143,7 +143,7 @@ def group_of(frame: PictureFrame) -> Group:
 
 
 def collect(boxes: Iterable[Box], homes: Homes) -> list[Member]:
-    """Add boxes and groups to the groups that contain them; returns those outside all groups."""
+    """Add boxes and groups to the groups that contain them; returns the outermost ones."""
     roots: list[Member] = []
     placed: set[Group] = set()
     for box in boxes:

@@ -30,14 +30,14 @@ from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 
-MIN_MEMBERS = 4  # minimum of members for a group in which blocks can repeat
-# maximum of members in a group or a picture; above this, blocks are single boxes
+MIN_MEMBERS = 4  # minimum number of members for a group in which blocks can repeat
+# maximum number of members in a group or a picture; above this, blocks are single boxes
 MAX_LOOSE_MEMBERS = 24
-MAX_LOOSE = 60  # maximum of boxes up to which elementwise operators have separate boxes
-MAX_OPEN = 24  # maximum of boxes in a graph that is shown with all groups open
+MAX_LOOSE = 60  # number of boxes up to which elementwise operators have separate boxes
+MAX_OPEN = 24  # maximum number of boxes in a graph that is shown with all groups open
 ELEMENT_WISE = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
-MAX_INPUTS = 6  # maximum of inputs of one box or group; with more, they are grouped
-MAX_NAMES = 8  # maximum of operator names in the text of a group
+MAX_INPUTS = 6  # maximum number of separate inputs of one box or group; more inputs are grouped
+MAX_NAMES = 8  # maximum number of operator names in the text of a group
 
 
 def grouped(picture: Picture) -> Grouping:
@@ -282,8 +282,8 @@ def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> lis
 
 
 def _is_light(member: Member) -> bool:
-    """Whether a member is a light operator, or a region that consists of one; in a large picture
-    these are grouped with their neighbours."""
+    """Whether a member is a light operator, or a region with one light operator; in a large picture
+    such members are grouped with their neighbours."""
     is_small = member.kind in ("op", "chain")
     if isinstance(member, Group) and member.kind == "region":
         is_small = len(member.members) == 1

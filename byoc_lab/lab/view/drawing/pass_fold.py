@@ -49,7 +49,9 @@ class PassFold:
     def __init__(self, first: Picture, last: Picture, id_of: IdOf):
         self._id_of = id_of
         self._around: dict[str, list[Group]] = {}  # box name -> the groups around the box
-        self._stand_ins: set[Hashable] = set()  # these are not drawn if a frame has the same boxes
+        self._stand_ins: set[Hashable] = (
+            set()
+        )  # groups that are not drawn if a frame has the same boxes
         found, names = _joined(_State(first, id_of), _State(last, id_of))
         self._opened = found.opened
         drawn: set[Group] = set()

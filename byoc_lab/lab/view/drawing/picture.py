@@ -246,7 +246,7 @@ class _Artist:
             role = roles[n].rstrip("*") if n < len(roles) else ""
             role = "weight" if scope.look_up(arg)[1] in self.weights else role
             crosses = bool(inside and inside.kind == "region" and scope.region(arg) is None)
-            crosses |= box.kind == "begin" and scope.region(arg) is not None  # without an end
+            crosses |= box.kind == "begin" and scope.region(arg) is not None  # an unclosed region
             for source in scope.boxes(arg):
                 self.arrows.append(Arrow(source, box, role, crosses))
 

@@ -23,9 +23,9 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops, type_bytes
 from byoc_lab.relay.ir.expr import Call, Op
 
-WIDTH = 30  # maximum of characters per line in a box
-LABEL = 48  # maximum of characters in the name of an open group
-MAX_TEXT_LINES = 3  # maximum of lines for the content of a folded group
+WIDTH = 30  # maximum number of characters per line in a box
+LABEL = 48  # maximum number of characters in the name of an open group
+MAX_TEXT_LINES = 3  # maximum number of lines for the content of a folded group
 COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
 OTHER_COLOURS = 4
 

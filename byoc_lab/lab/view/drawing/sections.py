@@ -10,9 +10,9 @@ from itertools import accumulate, pairwise
 
 from byoc_lab.lab.view.drawing.grouping import Group, Grouping, Member
 
-MAX_MEMBERS = 150  # maximum of members that are drawn one by one
-MIN_SIZE = 10  # minimum of members in a section
-SECTIONS = 20  # maximum of sections per group; longer sections have sections again
+MAX_MEMBERS = 150  # maximum number of members that are drawn one by one
+MIN_SIZE = 10  # minimum number of members in a section
+SECTIONS = 20  # maximum number of sections per group; long sections are divided again
 
 
 def make_sections(grouping: Grouping) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALLEST = 1e-6  # smallest drawn share of the tolerance; smaller shares and zero are drawn there
-LONGEST = 42  # maximum of characters in a name
+LONGEST = 42  # maximum number of characters in a name
 
 
 def figure(report: Report, theme: Theme) -> Figure:

@@ -11,7 +11,7 @@ from byoc_lab import passes
 from byoc_lab.lab.linting.discovery import rule_names
 from byoc_lab.lab.linting.pages import page
 
-MAX_SOURCE = 8000  # maximum of characters; the named file has the rest
+MAX_SOURCE = 8000  # maximum number of characters; the named file has the rest
 
 
 def about(names: Iterable[str]) -> dict[str, dict[str, str]]:

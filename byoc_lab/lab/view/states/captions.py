@@ -12,7 +12,7 @@ from byoc_lab.lab.view.messages import Outcome
 from byoc_lab.relay.ir.expr import Expr
 
 SIGNS = {"failed": "✖", "skipped": "⤼", "changed": "●", "unchanged": "○"}
-MAX_CAUSE = 140  # maximum of characters of an error's cause
+MAX_CAUSE = 140  # maximum number of characters of an error's cause
 
 
 def opening(trace: Trace) -> int:

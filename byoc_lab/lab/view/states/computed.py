@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.visit import post_order_new
 
 MAX_DEPTH = 12  # maximum depth of a shown expression
-MAX_LENGTH = 400  # maximum of characters of a shown expression
+MAX_LENGTH = 400  # maximum number of characters of a shown expression
 Sources = dict[str, list[str]]  # operator -> its operands
 
 

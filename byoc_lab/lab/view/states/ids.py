@@ -29,7 +29,7 @@ class Ids:
 
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
-        self._doubles: dict[str, str] = {}  # id -> the id of the next node there
+        self._doubles: dict[str, str] = {}  # id -> the id of a further node there
         self._made = 0
         self._roots: set[Provenance] = set()  # provenances of the rounds whose nodes have ids
 

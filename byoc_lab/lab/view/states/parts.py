@@ -25,8 +25,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
-MAX_NODES = 7_000  # maximum of lines in all modules of a trace that is sent at once
-EMPTY = 0  # the position of the module without content, to which stages of an outline refer
+MAX_NODES = 7_000  # maximum number of lines in all modules of a trace that is sent at once
+EMPTY = 0  # position of the empty module, to which all stages of an outline refer
 
 
 def is_large(trace: Trace) -> bool:

@@ -19,10 +19,10 @@ from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import forget
 from byoc_lab.lab.view.states.whole_steps import WholeSteps
 
-# maximum of lines in all steps of one saved page: a few seconds of work, some 200 kB
+# maximum number of lines in all steps of one saved page: a few seconds of work, some 200 kB
 MAX_STEP_LINES = 20_000
 MAX_KEPT = 4  # number of cached steps
-MAX_WITH_TEXT = 500  # maximum of nodes in a module whose step is sent at once
+MAX_WITH_TEXT = 500  # maximum number of nodes in a module whose step is sent at once
 
 
 class Steps:

@@ -29,7 +29,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
-MAX_EVENTS = 1000  # maximum of events of one stage; the rest is only counted
+MAX_EVENTS = 1000  # maximum number of events of one stage; further events are only counted
 STAT_LABELS = {  # singular and plural
     "offloaded": ["operator in a region", "operators in regions"],
     "host": ["operator on the host", "operators on the host"],

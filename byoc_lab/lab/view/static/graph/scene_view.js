@@ -218,7 +218,7 @@ export class SceneView {
     this.lay();
   }
 
-  /** Open the groups of as many levels, from the outermost, as fit into a few windows in readable text;
+  /** Open levels of groups, the outermost first, while the graph fits into a few windows in readable text;
    * show the graph at that text size. */
   async openAll() {
     const { scene } = this;
