@@ -67,7 +67,7 @@ def measure(network: str, repeat: int) -> dict[str, float]:
         "coverage": lambda: str(byoc_lab.coverage(mod, "dnnl")),
     }
     for run in steps.values():
-        run()  # imports, and caches of the pattern table
+        run()  # a warm-up run: imports, and caches of the pattern table
     gc.collect()
     gc.freeze()
     taken = {name: min(turn(run) for _ in range(repeat)) for name, run in steps.items()}

@@ -112,7 +112,7 @@ def _spread(values: list[float]) -> dict[str, float]:
 
 
 def kind(network: str) -> str:
-    """The numbers that a network computes with."""
+    """The number format in which a network computes."""
     return "int8" if contenders.is_int8(network) else "float32"
 
 

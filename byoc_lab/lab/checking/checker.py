@@ -48,7 +48,7 @@ class Checker(ABC):
     ):
         self.program, self.regions, self.options = program, regions, options
         self.symbols = symbols
-        self.steps = calls + 1  # 1: the run of the program
+        self.steps = calls + 1  # + 1 for the run of the program
         self.outputs: list[Comparison] = []
         self.exercised = BranchCoverage()
         self.notes: dict[str, None] = {}

@@ -281,7 +281,7 @@ class RegionChecker:
         wanted: Array,
         tolerance: Array,
     ) -> Kernel:
-        """An output of the region as one step, compared in `own`."""
+        """An output of the region as a single step; `own` is its comparison."""
         node = _tensors(self.function.body)[output]
         step = _typed(Function(self.function.params, node))
         call = region_values(step)[-1]

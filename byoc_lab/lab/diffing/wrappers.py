@@ -82,7 +82,7 @@ def pair_wrappers(found: Partners) -> None:
 
     def callee(node: Expr, flow: Flow) -> Hashable:
         if not (isinstance(node, Call) and isinstance(node.op, GlobalVar)):
-            return node  # unlike any other
+            return node  # a key that no other call has
         name = node.op.name_hint
         return found.functions.get(name, name) if flow is found.before else name
 

@@ -257,7 +257,7 @@ def _called(func: Function) -> list[GlobalVar]:
 
 
 def _reachable(functions: Mapping[GlobalVar, Function]) -> set[GlobalVar]:
-    """@main and the functions it calls; all functions without a @main."""
+    """@main and the functions it calls; all functions if there is no @main."""
     entries = [gv for gv in functions if gv.name_hint == "main"] or list(functions)
     seen: set[GlobalVar] = set()
     while entries:

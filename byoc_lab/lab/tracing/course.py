@@ -141,7 +141,7 @@ class Course:
         if isinstance(event.before, GlobalVar):
             before = event.before.name_hint
             if before not in self._roots:
-                raise contradiction(f"@{before} is renamed and does not exist")
+                raise contradiction(f"a rewrite renames @{before}, which does not exist")
             self._roots[name] = self._roots.pop(before)
         elif event.after is None:
             self._roots.pop(name, None)

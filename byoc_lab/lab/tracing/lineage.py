@@ -25,7 +25,7 @@ class ComposedLineage:
         return (self._origins[node],) if node in self._origins else ()
 
     def images(self, node: Expr) -> tuple[Expr, ...]:
-        """The node of the last module that `node` became."""
+        """The node of the last module that originates from `node`."""
         return (self._images[node],) if node in self._images else ()
 
     def rule(self, node: Expr) -> str:

@@ -264,7 +264,7 @@ class _Root:
         root, known = state.func, state.places
         inside: set[Expr] = set()
         todo = [state.made[pre] for pre in wanted if pre in state.made]
-        todo += [root.body] if root in todo else []  # a rewrite may add new nodes after it
+        todo += [root.body] if root in todo else []  # a rewrite may add nodes after the last one
         while todo:
             node = todo.pop()
             if node not in inside:

@@ -94,7 +94,7 @@ def test_address_with_a_new_input_clears_the_earlier_results(
     lab: Laboratory,
 ) -> None:
     lab.open("playground")
-    lab.page.locator("#play-case").select_option("nested-partition")  # which runs
+    lab.page.locator("#play-case").select_option("nested-partition")  # also runs the case
     lab.show(f"playground/{link({**SAMPLE, 'passes': ['InferType']})}")
     expect_passes(lab, "InferType")
     lab.settle()
@@ -104,7 +104,7 @@ def test_address_with_a_new_input_clears_the_earlier_results(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES["cases"])
-def test_link_of_a_case_shows_the_parts_of_native_python(lab: Laboratory, name: str) -> None:
+def test_link_of_a_case_shows_the_headings_of_native_python(lab: Laboratory, name: str) -> None:
     texts = {key: CHOICES["cases"][name].get(key, "") for key in ("relay_text", "message")}
     lab.open(f"playground/{link({**SAMPLE, **texts, 'pipeline': name})}")
     expect(shown(lab).locator(":scope > *")).to_have_count(0)

@@ -139,7 +139,7 @@ def test_move_into_a_composite_is_reported_as_composed() -> None:
     assert byoc_lab.diff(fused, mod).summary == "2 calls moved into @main"
 
 
-def test_mobilenet_outlined_changes_have_both_sides() -> None:
+def test_changes_of_each_mobilenet_stage_are_summarized() -> None:
     mod, params = relay.testing.mobilenet.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     stages = {(s.name, s.index): s.diff() for s in byoc_lab.trace(mod, "dnnl")}

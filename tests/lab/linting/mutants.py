@@ -36,8 +36,9 @@ OTHER = "another"
 class Mutant:
     """A module with one annotation changed.
 
-    origin: the valid module. name: of the function. annotation: of the origin. mod: the mutant.
-    near: its nodes at most one operator from the edge of the annotation.
+    origin: the valid module. name: the name of the changed function. annotation: the annotation of
+    `origin` that was changed. mod: the mutant. near: the nodes of the mutant that are at most one
+    operator away from the edge of the annotation.
     """
 
     origin: IRModule

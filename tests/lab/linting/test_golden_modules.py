@@ -21,13 +21,13 @@ MALFORMED = {
     "annotations_G13": {"BYL024"},  # a region of constants only
     "functions_external": {"BYL024"},  # an external function that computes with constants only
     "outlining_same_symbol": {"BYL019"},
-    # Functions that return a parameter or a field of one: TVM annotates fields of tuples, too.
+    # Functions that return a parameter or a field of a parameter: TVM also annotates tuple fields.
     "annotatable_concatenated": {"BYL011"},
     "annotatable_projections_unmerged": {"BYL011"},
     "annotatable_tuple_result": {"BYL011"},
     "networks_squeezenet_constants": {"BYL011"},  # annotated by cuDNN's table
 }
-"""For each beginning of the names of golden files: the codes of the findings in them."""
+"""Prefix of the names of golden files -> the codes of the findings in these files."""
 TOLD: list[dict[str, str]] = [
     {"backend": "dnnl"}, {"pipeline": "dnnl", "backend": "dnnl"}, {"pipeline": "ccompiler"},
 ]  # fmt: skip

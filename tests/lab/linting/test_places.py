@@ -1,4 +1,4 @@
-"""Findings refer to the wrong edge, and one fault gives one finding."""
+"""Each finding refers to the faulty edge, and one fault gives one finding."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_requests_of_the_browser_change_the_board() -> None:
     assert board.chosen == {}
 
 
-def test_page_gets_rewrites_of_the_board_as_of_a_trace() -> None:
+def test_page_receives_the_rewrites_of_the_board() -> None:
     board = byoc_lab.board(network())
     for name in ("nn.conv2d", "nn.batch_norm"):
         board.put(calls(board, name)[0], "dnnl")

@@ -1,4 +1,4 @@
-"""SimplifyExpr beyond the oracle (see tests/parity/fork.py), or with better results."""
+"""SimplifyExpr on cases that the oracle lacks (see tests/parity/fork.py), or improves on TVM."""
 
 from __future__ import annotations
 

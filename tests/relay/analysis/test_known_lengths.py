@@ -17,10 +17,10 @@ SHAPE = relay.shape_of(X, "int64")
 
 
 @pytest.mark.parametrize("form", [relay.broadcast_to, relay.tile, relay.reshape])
-def test_result_with_a_shape_computed_from_shapes_follows_from_the_inputs(
+def test_shape_computed_from_input_shapes_follows_from_the_inputs(
     form: Callable[..., Expr],
 ) -> None:
-    """Although the broadcast, tiled or reshaped operand is data."""
+    """The values of the broadcast, tiled or reshaped operand do not matter."""
     typed = infer_expr(relay.tanh(form(relay.exp(X), SHAPE)))
     assert follows_from_inputs(typed) and not deciding_variables(typed)
 

@@ -60,7 +60,7 @@ def test_valid_scopes_are_well_formed() -> None:
     assert well_formed(relay.add(X, X))
 
 
-def test_use_in_the_let_s_own_value_is_found_and_well_formed_as_in_tvm() -> None:
+def test_variable_used_in_the_value_of_its_let_is_reported_but_well_formed_as_in_tvm() -> None:
     own = relay.Let(Y, relay.Tuple([relay.Let(Z, relay.exp(Y), Z), Y]), Y)
     assert well_formed(own)
     assert [fault.variable for fault in walk_scopes(own).in_own_value] == [Y, Y]

@@ -68,7 +68,9 @@ def laid(shape: Shape, layout: str, plain: str) -> Shape:
 
 def conv2d(data_layout: str, kernel_layout: str, groups: int, **more: Any) -> list[Shape]:
     weight = (4, 4 // groups, 3, 2)
-    if kernel_layout == "HWOI" and groups == 4:  # O counts inputs there: see `depthwise_swap`
+    if (
+        kernel_layout == "HWOI" and groups == 4
+    ):  # for a depthwise kernel, O counts inputs: see `depthwise_swap`
         weight = (4, 1, 3, 2)
     return [laid((1, 4, 6, 7), data_layout, "NCHW"), laid(weight, kernel_layout, "OIHW")]
 

@@ -218,7 +218,7 @@ def test_decimal_attributes_keep_their_value():
     assert call.attrs.epsilon == 2e-5
 
 
-def test_function_attributes_of_every_kind():
+def test_function_attributes_of_every_kind_are_parsed():
     text = r'fn (a=1, b=-2.5f, c="q\"r\\s\n", d=[1, [2f, "x"]], e={"k"=1}, f=True, g=None) { 1 }'
     assert dict(expr(text).attrs.items()) == {
         "a": 1,

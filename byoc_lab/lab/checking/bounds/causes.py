@@ -100,7 +100,7 @@ def of_denormals(step: Step) -> str:
 def inherited_causes(
     step: Step, value: Array, inherited: Error, errors: Sequence[Error], causes: Sequence[Causes]
 ) -> Causes:
-    """The causes that result elements with unbounded inherited errors take over from the arguments.
+    """The causes of unbounded result elements whose errors come from the arguments.
 
     inherited: the unbounded elements. errors, causes: per argument, flat.
     """

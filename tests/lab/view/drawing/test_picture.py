@@ -39,7 +39,7 @@ def test_projection_is_part_of_the_box_of_its_tuple() -> None:
     assert any(isinstance(e, relay.TupleGetItem) for e in norm.exprs)
 
 
-def test_input_used_beside_another_is_not_a_weight() -> None:
+def test_input_added_to_another_input_is_not_a_weight() -> None:
     x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
     assert titles(picture_of(relay.IRModule.from_expr(x + y))) == ["%x", "%y", "add", "output"]
 

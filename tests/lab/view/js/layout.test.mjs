@@ -121,10 +121,10 @@ test("the source of the worker computes the same layout", () => {
   worker({ data: { ticket: 2, key: "k", scene: null, open: [], room: ROOM } });
   assert.deepEqual(answers[0].placed, layOut(scene, ["g0"], ROOM));
   assert.deepEqual(answers[1].placed, layOut(scene, [], ROOM));
-  assert.ok(SIZES.line > 16, "lines are set apart for type of 16 px");
+  assert.ok(SIZES.line > 16, "lines have enough distance for text of 16 px");
 });
 
-test("a chain stays in one column down to a scale at which its type is large enough", () => {
+test("a chain stays in one column as long as its text is large enough", () => {
   const columns = ({ nodes }) => new Set(nodes.map((n) => Math.round(n.x + n.w / 2))).size;
   const scene = chain(6);
   const tall = { w: 2000, h: layOut(scene, [], { w: 2000, h: 2000 }).height };
@@ -132,8 +132,8 @@ test("a chain stays in one column down to a scale at which its type is large eno
   assert.equal(columns(layOut(scene, [], near)), 1);
   const wrapped = layOut(scene, [], far);
   assert.equal(columns(wrapped), 2);
-  assert.equal(columns(layOut(scene, [], near, wrapped)), 2, "as it was");
-  assert.equal(columns(layOut(scene, [], { ...tall, h: tall.h * 1.2 }, wrapped)), 1, "where it clearly fits");
+  assert.equal(columns(layOut(scene, [], near, wrapped)), 2, "the previous columns are kept");
+  assert.equal(columns(layOut(scene, [], { ...tall, h: tall.h * 1.2 }, wrapped)), 1, "the chain clearly fits into one column");
 });
 
 /** A scene with a box inserted into a chain before position `at`. */
@@ -156,7 +156,7 @@ test("boxes keep their column and move by at most one row when an operator is in
     }
   }
   const fresh = layOut(longer(scene, 3), [], ROOM);
-  assert.ok(fresh.nodes.some((n) => Math.abs(n.y - (last.nodes.find((o) => o.key === n.key)?.y ?? n.y)) > 200), "without the layout before, columns break elsewhere");
+  assert.ok(fresh.nodes.some((n) => Math.abs(n.y - (last.nodes.find((o) => o.key === n.key)?.y ?? n.y)) > 200), "without the previous layout, the columns are different");
 });
 
 test("branches keep their order from the last layout if the scene lists them in another order", () => {

@@ -128,7 +128,7 @@ def test_blocks_of_mobilenet_stay_the_same() -> None:
     assert check(mobilenet(), every=60) > 200
 
 
-def test_growing_region_splits_a_repeated_group_and_parts_state_their_number_of_blocks() -> None:
+def test_repeated_group_split_by_a_region_states_the_number_of_blocks_in_each_part() -> None:
     trace = byoc_lab.trace(layers(9), "dnnl")
     stage = next(s for s in trace.stages if s.name == "MergeCompilerRegions")
     steps = WholeSteps(stage, state_and_ids(trace)[1])

@@ -95,7 +95,7 @@ export class Camera {
     return left >= 0 && top >= 0 && left + w * this.scale <= this.canvas.clientWidth && top + h * this.scale <= this.canvas.clientHeight;
   }
 
-  /** Move the view with a point that moved in the drawing, so that it keeps its position in the window.
+  /** Move the view after a point of the drawing has moved: the point keeps its position in the window.
    * @param {{ x: number, y: number }} from @param {{ x: number, y: number }} to */
   hold(from, to) {
     this.x += (from.x - to.x) * this.scale;

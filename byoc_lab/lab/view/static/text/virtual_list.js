@@ -40,7 +40,7 @@ export class VirtualList {
   /** Draw the blocks near the visible part, and clear those that are far from it. */
   update() {
     const { scrollTop, clientHeight } = this.pane;
-    if (!clientHeight) return; // hidden
+    if (!clientHeight) return; // the pane is hidden
     const from = this.firstBelow(scrollTop - MARGIN);
     let until = from;
     while (until < this.blocks.length && this.blocks[until].element.offsetTop < scrollTop + clientHeight + MARGIN) this.fill(this.blocks[until++]);
