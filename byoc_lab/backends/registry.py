@@ -85,8 +85,8 @@ class Backend:
         """The reason why this back end supports a typed operator call neither alone nor as the last
         call of a pattern; None if it does. The partitioning passes report the same reason.
 
-        If there are several refusals, it is the predicate's, or else that of the first pattern in
-        the table.
+        If there are several reasons, the result is the predicate's reason, else the reason of the
+        first pattern in the table.
         """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
         refusals = []

@@ -215,8 +215,8 @@ def _data(symbol: str, data: Mapping[str, np.ndarray], folder: Path) -> SourceTe
         for name, array in data.items():
             if array.dtype.hasobject or not is_symbol(name):
                 raise BuildError(
-                    f"region @{symbol}: data must be arrays of plain numbers under identifiers of "
-                    f"C, found {name!r:.80} of dtype {array.dtype}"
+                    f"region @{symbol}: data must be arrays of plain numbers, named by "
+                    f"identifiers of C, found {name!r:.80} of dtype {array.dtype}"
                 )
             at = out.tell()
             out.write(np.ascontiguousarray(array).tobytes())

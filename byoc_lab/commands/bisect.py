@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab import bisect, reduce
 
     if options.reduce and (options.repro is None or options.era is not None):
-        raise ArgumentError("--reduce writes into the folder of --repro, and has no --era")
+        raise ArgumentError("--reduce needs --repro, its output folder, and excludes --era")
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Trace
 
 OK, NO, USAGE, INCONCLUSIVE = 0, 1, 2, 3
-"""Success; a negative result (findings, differences, a pass that failed); wrong usage; nothing that
-answers the question could be run."""
+"""Success; a negative result (findings, differences, a pass that failed); wrong usage; no result,
+because nothing could be run."""
 
 STANDARD_INPUT, STDIN = "-", "<stdin>"
 """The argument for standard input, and its name in source locations."""

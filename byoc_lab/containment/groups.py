@@ -1,8 +1,9 @@
 """Control groups of version 2: the kernel counts all memory of a command and its children.
 
-This includes memory of files, shared memory and kernel memory, and all processes in the group. A
-group is created where this account may create one: in the group of this process, if that group has
-no process itself, or in a group above it that enables its controllers for groups below.
+This includes memory of files, shared memory and kernel memory, and all processes in the group. The
+new group is created in the nearest group in which this account may create one: the group of this
+process, if that group has no process itself, or a group above it that enables its controllers for
+the groups below it.
 """
 
 from __future__ import annotations

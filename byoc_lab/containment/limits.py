@@ -1,4 +1,4 @@
-"""Resource limits of an untrusted program, and the words for the end of its run."""
+"""Resource limits of an untrusted program, and the statuses of its end."""
 
 from __future__ import annotations
 

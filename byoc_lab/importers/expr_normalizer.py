@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from byoc_lab.importers.lengths import Numbers, known_numbers
+from byoc_lab.importers.shape_elements import Numbers, known_numbers
 from byoc_lab.passes.fold.fold_constant import typed_and_folded
 from byoc_lab.relay.ir.expr import Constant, Expr, Op
 from byoc_lab.relay.ir.span import SourceName, Span

@@ -14,7 +14,7 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError, UnknownValueError
 from byoc_lab.importers.given import Input, inputs_of, with_given
-from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+from byoc_lab.relay.analysis.guessed_sizes import guessed_sizes
 from byoc_lab.relay.ir.module import IRModule
 
 MAX_LENGTH = 4096  # number of steps: a recurrent layer becomes nodes for each step
@@ -109,7 +109,7 @@ class _Search:
         names = one.lengths or ()
         stated = names if len(names) == len(lengths) else lengths
         keys: list[Any] = []
-        for axis, (name, n) in enumerate(zip(stated, guessed_lengths(lengths), strict=True)):
+        for axis, (name, n) in enumerate(zip(stated, guessed_sizes(lengths), strict=True)):
             if isinstance(lengths[axis], int):
                 keys.append(lengths[axis])
                 continue

@@ -195,7 +195,7 @@ def register(
 
     table()  # raises for invalid entries
     backend = RelaxBackend(name, table, codegen, pipeline, missing, left_out)
-    _tell_tvm(backend)
+    _register_in_tvm(backend)
     _registered[name] = backend
     return backend
 
@@ -349,7 +349,7 @@ def _asked(owner: str, kind: Callable[..., EntryCheck], entry: Any) -> tuple[Any
     return (label, pattern, annotations, kind(label, check), *rest[2:])
 
 
-def _tell_tvm(backend: RelaxBackend) -> None:
+def _register_in_tvm(backend: RelaxBackend) -> None:
     """Register the patterns and the code generator in TVM."""
     import tvm_ffi
 

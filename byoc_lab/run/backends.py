@@ -52,7 +52,7 @@ class CompiledRegion(Protocol):
         "post_ops_separate", "time_us". A back end omits what it does not know."""
 
     def set_profiling(self, on: bool) -> None:
-        """Whether later calls are timed op by op."""
+        """Enable or disable the timing of each operation in later calls."""
 
 
 Codegen = Callable[[Function, str], CompiledRegion]

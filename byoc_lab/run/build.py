@@ -44,7 +44,7 @@ from byoc_lab.run.hosts.tvm_host import TvmHost
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.operands import missing_arguments
-from byoc_lab.run.shaped import unknown_lengths
+from byoc_lab.run.shaped import has_unknown_sizes
 from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import stand_in
 
@@ -106,7 +106,7 @@ def build(
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     mod = infer_module(mod)
-    if unknown_lengths(mod["main"]):
+    if has_unknown_sizes(mod["main"]):
 
         def make(known: IRModule, empty: bool) -> Executable:
             """Builds for inputs of known shapes. If one of the tensors has no elements (`empty`),
@@ -293,7 +293,8 @@ def check_tensors(compiler: str, function: Function, symbol: str) -> None:
 
 
 def generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
-    """The result of a code generator. Raises BuildError if it raises a foreign exception."""
+    """The result of a code generator. Raises BuildError if the generator raises an exception that
+    is not byoc_lab's."""
     try:
         return codegen(function, symbol)
     except ByocLabError:

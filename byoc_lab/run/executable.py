@@ -111,7 +111,7 @@ class Executable(MeteredProgram):
         return self._host.arrays(self._execute(self._prepare(given)))
 
     def for_inputs(self, inputs: Mapping[str, Any] | Sequence[Any]) -> Executable:
-        """The executable for inputs of these shapes: this one, since it takes no others."""
+        """Returns this executable, because it accepts inputs of only one set of shapes."""
         return self
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
@@ -146,7 +146,8 @@ class Executable(MeteredProgram):
     # Time
 
     def time(self, inputs: Any = None, *, number: int = 1, repeat: int = 10) -> Timing:
-        """Seconds per run, after one that is not counted: `repeat` times the mean of `number`.
+        """Seconds per run, after a warm-up run: `repeat` measurements, each the mean of `number`
+        runs.
 
         inputs: as for `run`; standard normal numbers when None. Nothing is measured if NumPy
         replaces a missing library; the Timing then gives the reason.

@@ -22,7 +22,7 @@ from byoc_lab.relay.typing.infer_errors import place
 from byoc_lab.run.inline import flattened
 
 
-def unknown_lengths(main: Function) -> bool:
+def has_unknown_sizes(main: Function) -> bool:
     """Whether a parameter of a typed function has a size that only its input determines."""
     return bool(_unknown(main))
 

@@ -96,7 +96,7 @@ class BandedKernel : public OwnKernel {
         for (int64_t i = bands * thread / threads; i < bands * (thread + 1) / threads; ++i) {
           RunBand(i, thread, operands);
         }
-      } catch (...) {  // it may not leave a parallel region; it is rethrown below
+      } catch (...) {  // an exception must not leave a parallel region; rethrown below
 #pragma omp critical
         failure = std::current_exception();
       }

@@ -20,9 +20,9 @@ using ffi::TensorView;
 // oneDNN keeps sizes in `int` inside its kernels; within this bound, sums and products of two
 // sizes or attributes cannot overflow int64_t either.
 constexpr int64_t kMaxSize = (int64_t{1} << 31) - 1;
-constexpr int64_t kMaxBytes = int64_t{1} << 47;  // of one tensor: the address space of x86-64
+constexpr int64_t kMaxBytes = int64_t{1} << 47;  // per tensor: x86-64 address space
 constexpr size_t kMaxRank = 6;
-constexpr size_t kMaxOperands = 64;  // of an operator with any number of operands
+constexpr size_t kMaxOperands = 64;  // maximum for operators like concat and sum
 
 // An operand's name in messages, its shape and its element type.
 struct Operand {

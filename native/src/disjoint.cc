@@ -36,7 +36,7 @@ struct DisjointKernel : OwnKernel {
   dnnl::matmul product;
   int64_t samples, channels, outputs;
   Dims size, taps;  // depth, height and width
-  int64_t band_rows, bands, threads, memory_bytes;  // memory: of a thread
+  int64_t band_rows, bands, threads, memory_bytes;  // memory_bytes: scratch memory per thread
 
   int64_t rows() const { return size[0] * size[1]; }
 

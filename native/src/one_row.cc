@@ -30,7 +30,7 @@ struct RowPostOp {
   dnnl::algorithm alg = dnnl::algorithm::undef;  // undef: a sum
   float alpha = 0, beta = 0, scale = 1;
   size_t operand = 0;
-  bool one_number = false;  // the operand, for all columns
+  bool one_number = false;  // whether the operand is one number for all columns
 };
 
 // values[i] = the post-op applied to it; `other` is the part of the operand for these columns.

@@ -66,8 +66,8 @@ class RowsKernel : public OwnKernel {
  public:
   virtual std::string name() const = 0;
   virtual int64_t rows() const = 0;
-  virtual int64_t threads() const = 0;       // of `Run`
-  virtual int64_t memory_bytes() const = 0;  // for one thread
+  virtual int64_t threads() const = 0;       // number of threads that `Run` uses
+  virtual int64_t memory_bytes() const = 0;  // scratch memory per thread
   // Rows [first, first + count), computed by the calling thread. For convolutions only.
   virtual void RunRows(const RowsOperands& operands, int64_t first, int64_t count) const = 0;
 };
@@ -86,8 +86,8 @@ struct Built {
   dnnl::primitive primitive;
   std::shared_ptr<const OwnKernel> own = nullptr;  // instead of a primitive
   std::string impl;           // oneDNN's name of the kernel
-  std::vector<Input> inputs;  // in the operator's order
-  std::vector<Input> post_op_inputs;  // in order of the binary post-ops
+  std::vector<Input> inputs;  // in the order of the operator's operands
+  std::vector<Input> post_op_inputs;  // in the order of the binary post-ops
   // Numbers that the primitive reads in addition to its operands, such as zero points: one for each
   // DNNL_ARG_*.
   std::vector<std::pair<int, int32_t>> numbers;
@@ -99,8 +99,8 @@ struct Built {
 // The element types that the operands and the result of an operator may have.
 enum class Holds {
   kReal,     // all float32 or all bfloat16
-  kProduct,  // the same; or uint8 or int8 times int8, which is int32
-  kAny,      // any type, the same for all
+  kProduct,  // as kReal; or uint8 or int8 times int8, with an int32 result
+  kAny,      // one type for all, any type
   kOwn,      // `infer` checks it
 };
 

@@ -16,7 +16,7 @@ namespace {
 struct PoolAxis {
   int64_t from = 1, to = 1, taps = 1, stride = 1, step = 1, before = 0;
 
-  // The first tap on the data, and the one after the last.
+  // The first tap inside the data, and the tap after the last one inside.
   std::pair<int64_t, int64_t> OnData(int64_t at) const {
     const int64_t start = at * stride - before;
     const int64_t first = start >= 0 ? 0 : (-start + step - 1) / step;

@@ -23,7 +23,7 @@ constexpr int64_t kFloatWhole = int64_t{1} << 24;  // float32 represents all int
 constexpr float kBelowHalf = 0x1.fffffep-2f;
 constexpr int64_t kNear = int64_t{1} << 29;
 constexpr int64_t kSmall = 300;   // the largest distance of 8-bit numbers from the zero point
-constexpr int32_t kLift = 512;     // larger than that
+constexpr int32_t kLift = 512;     // larger than kSmall
 constexpr int32_t kUnitBits = 13, kUnit = 1 << kUnitBits;  // 2**24 > (kSmall + kLift) * kUnit
 constexpr float kLifted = kLift * kUnit + kUnit / 2 + 1;  // uncertain results become 0 and 1
 constexpr int64_t kBlock = 128;

@@ -46,7 +46,9 @@ def test_sources_read_the_given_arrays(kind: str, dtype: str) -> None:
     "name, array", [('x"\n.globl y', np.zeros(3)), ("int", np.zeros(3)), ("x", np.array([None]))]
 )
 def test_invalid_names_and_arrays_are_refused(name: str, array: np.ndarray) -> None:
-    with pytest.raises(BuildError, match="data must be arrays of plain numbers under identifiers"):
+    with pytest.raises(
+        BuildError, match="data must be arrays of plain numbers, named by identifiers"
+    ):
         c_library("f", [C("int x;")], data={name: array})
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.relay.analysis.known_lengths import follows_from_inputs
+from byoc_lab.relay.analysis.known_sizes import follows_from_inputs
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type

@@ -20,7 +20,7 @@ from byoc_lab.passes.framework.passes import (
     register_pass,
 )
 from byoc_lab.passes.framework.rewrite import rewrite, rule
-from byoc_lab.relay.analysis.known_lengths import follows_from_inputs
+from byoc_lab.relay.analysis.known_sizes import follows_from_inputs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType

@@ -396,8 +396,8 @@ class DnnlRegion:
         return CompiledKernels(map(CompiledKernel.of, self.stats()["ops"]))
 
     def set_profiling(self, on: bool) -> None:
-        """Whether to time each operation of later calls; `stats()` has the times of the last
-        call."""
+        """Enable or disable the timing of each operation in later calls; `stats()` has the times of
+        the last call."""
         self.module["set_profiling"](on)
 
     def __repr__(self) -> str:

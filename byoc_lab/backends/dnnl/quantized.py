@@ -39,7 +39,7 @@ STEPS = (*BIAS_OPS, "clip", "cast")  # non-qnn operators on integers
 CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
-# What is supported -------------------------------------------------------------------------------
+# Supported calls ---------------------------------------------------------------------------------
 
 
 def why_no_parameters(call: Call) -> str | None:

@@ -39,7 +39,7 @@ def is_arm_compute_runtime_enabled() -> bool:
     return False
 
 
-# What is supported -------------------------------------------------------------------------------
+# Supported calls ---------------------------------------------------------------------------------
 
 
 def is_per_channel_quantization(zero_point: Expr, scale: Expr) -> bool:
@@ -152,7 +152,7 @@ def qnn_add(call: Call) -> bool | Refused:
     )
 
 
-# What is fused ------------------------------------------------------------------------------------
+# Fused patterns -----------------------------------------------------------------------------------
 
 
 def _conv_pattern() -> DFPattern:
@@ -277,8 +277,8 @@ def preprocess_module(mod: IRModule) -> IRModule:
     """Convert the weights of convolutions to the layouts that ACL reads: OHWI, or IHWO for
     depthwise convolutions.
 
-    PartitionGraph applies this to every external function for ACL. ConvertLayout has
-    level 3: a Sequential skips it below that.
+    PartitionGraph applies this to every external function for ACL. ConvertLayout has level 3: a
+    Sequential skips it at lower levels.
     """
     wanted = {operator: ["NHWC", "OHWI"] for operator in CONVOLUTIONS}
     with _converting():

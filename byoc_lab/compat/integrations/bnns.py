@@ -30,11 +30,11 @@ from byoc_lab.relay.patterns import DFPattern, is_expr, is_op, wildcard
 
 NAME = "bnns"
 FLOAT = ("float32",)
-IMAGES = (3, 4)  # ranks: an image, and a batch of images
+IMAGES = (3, 4)  # supported ranks: 3 for one image, 4 for a batch
 ACTIVATIONS = {"none": None, "relu": "nn.relu", "sigmoid": "sigmoid"}
 
 
-# What is supported -------------------------------------------------------------------------------
+# Supported calls ---------------------------------------------------------------------------------
 
 
 def takes_pool(call: Call) -> bool | Refused:
@@ -90,7 +90,7 @@ def _is_constant(what: str, expr: Expr) -> bool | Refused:
     return True if isinstance(expr, Constant) else Refused(f"the {what} must be a constant")
 
 
-# What is fused ------------------------------------------------------------------------------------
+# Fused patterns -----------------------------------------------------------------------------------
 
 
 def make_conv_pattern(with_bias: bool = True, activation: str = "none") -> DFPattern:

@@ -28,7 +28,7 @@ ACTIVATIONS = ("hardswish", "silu", "relu", "sigmoid")  # that follow a bias
 BYTES = ("int8", "uint8")
 
 
-# What is fused ------------------------------------------------------------------------------------
+# Fused patterns -----------------------------------------------------------------------------------
 
 
 def _product(operator: str) -> DFPattern:
@@ -114,7 +114,7 @@ def make_residual_block_pattern(
     return is_op("nn.relu")(found) if with_act == "relu" else found
 
 
-# What is supported -------------------------------------------------------------------------------
+# Supported calls ---------------------------------------------------------------------------------
 
 
 def check_dtype(lhs: Any, rhs: Any) -> bool | Refused:

@@ -20,7 +20,7 @@ from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
-from byoc_lab.relay.analysis.known_lengths import deciding_variables, values_read
+from byoc_lab.relay.analysis.known_sizes import deciding_variables, values_read
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
@@ -167,8 +167,8 @@ class GraphConverter:
         first = missing[0]
         raise UnsupportedOperatorError(
             f"ONNX operators {', '.join(names):.400} are not supported; the first is "
-            f"{Node(first, [], self).place}{_misspelt(first)}; {len(supported())} operators are, "
-            f"which byoc_lab.importers.onnx.converters.supported() lists"
+            f"{Node(first, [], self).place}{_misspelt(first)}; byoc_lab.importers.onnx.converters."
+            f"supported() lists the {len(supported())} supported operators"
         )
 
     def _converted(self, node: Node) -> Any:
@@ -202,7 +202,7 @@ class GraphConverter:
     def _define_one(self, node: Node, name: str, value: Any) -> None:
         if name in self.values:
             raise ImporterError(
-                f"{node.place} defines {name!r:.80}, which is defined before; each value of an "
+                f"{node.place} defines {name!r:.80}, which is already defined; each value of an "
                 "ONNX graph is defined once"
             )
         try:

@@ -11,7 +11,7 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.importers.given import shapes_of
 from byoc_lab.importers.guessing import Attempt, Guess, guessed_inputs
 from byoc_lab.importers.onnx.graph import GraphConverter
-from byoc_lab.importers.onnx.inputs import inputs_of_graph, stated_lengths
+from byoc_lab.importers.onnx.inputs import candidate_sizes, inputs_of_graph
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.variables import free_vars
@@ -55,7 +55,7 @@ class Importing:
         sequences = {name for name, given in self.shapes.items() if any(map(_is_shape, given))}
         known = {*self.freeze, *(t.name for t in self.graph.initializer), *sequences}
         return guessed_inputs(
-            self.inputs, self.shapes, known, self._attempt, stated_lengths(self.graph)
+            self.inputs, self.shapes, known, self._attempt, candidate_sizes(self.graph)
         )
 
     def _attempt(self, shape: Mapping[str, Any], freeze: Mapping[str, Any]) -> Attempt:

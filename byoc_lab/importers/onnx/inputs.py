@@ -44,7 +44,7 @@ def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
             )
 
 
-def stated_lengths(graph: Any) -> list[int]:
+def candidate_sizes(graph: Any) -> list[int]:
     """Candidate sizes for the inputs of a graph: kernel sizes of convolutions, and elements of
     constants that reshapes and slices read. Inner graphs are included."""
     found: set[int] = set()

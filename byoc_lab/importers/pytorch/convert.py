@@ -119,7 +119,7 @@ def _exported(model: Any, example_inputs: Any) -> Any:
         )
     if not isinstance(example_inputs, (tuple, list)):
         raise ArgumentError(
-            f"example_inputs must be a tuple of tensors, to export {type(model).__name__} with; "
+            f"example_inputs must be a tuple of tensors for the export of {type(model).__name__}, "
             f"found {type(example_inputs).__name__}"
         )
     try:
@@ -148,9 +148,9 @@ def _decomposed(program: Any) -> Any:
     names = sorted({operator_name(call.target) for call in missing})
     raise UnsupportedOperatorError(
         f"PyTorch operators {', '.join(names):.400} are not supported; the first is node "
-        f"{place_of(first)!r}, operator {operator_name(first.target)}; write it with the "
-        f"{len(supported())} that byoc_lab.importers.pytorch.converters.supported() lists, or with "
-        f"those that torch.export decomposes into them"
+        f"{place_of(first)!r}, operator {operator_name(first.target)}; write it with "
+        f"the {len(supported())} supported operators, which byoc_lab.importers.pytorch.converters."
+        "supported() lists, or with operators that torch.export decomposes into them"
     )
 
 

@@ -33,7 +33,7 @@ from byoc_lab.run.build import OffloadWarning, external_calls, linked_regions
 from byoc_lab.run.dynamic import types_of
 from byoc_lab.run.hosts.host import LinkedRegion, stand_ins_of
 from byoc_lab.run.inputs import bind_inputs, checked_module
-from byoc_lab.run.shaped import shaped, unknown_lengths
+from byoc_lab.run.shaped import has_unknown_sizes, shaped
 from byoc_lab.run.stand_in import stated
 from byoc_lab.seeds import checked_seed
 
@@ -221,7 +221,7 @@ def region_of(step: Executed) -> str:
 def run_relay_passes(mod: Any, pipeline: Pipeline, inputs: Any, era: str | None) -> PassesRun:
     """Runs the passes of `bisect` on a Relay module."""
     mod = infer_module(checked_module(mod, "bisect"))
-    if inputs is not None and unknown_lengths(mod["main"]):
+    if inputs is not None and has_unknown_sizes(mod["main"]):
         mod = shaped(mod, types_of(mod["main"], inputs))
     found = trace_relay(mod, pipeline, era)
     if found.error is not None and not isinstance(found.error, ByocLabError):

@@ -14,7 +14,7 @@ from byoc_lab.lab.checking.example_inputs import example_inputs
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+from byoc_lab.relay.analysis.guessed_sizes import guessed_sizes
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
@@ -94,7 +94,7 @@ class RelayChecker(Checker):
 
 def _unknown_lengths(main: Function) -> UnknownLengthsError:
     guess = {
-        p.name_hint: guessed_lengths(p.checked_type.shape)
+        p.name_hint: guessed_sizes(p.checked_type.shape)
         for p in main.params
         if isinstance(p.checked_type, TensorType) and not p.checked_type.is_static
     }

@@ -32,7 +32,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked
-from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
+from byoc_lab.relay.analysis.guessed_sizes import BATCH, guessed_sizes
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DominatorPattern
@@ -186,7 +186,7 @@ class Changes(PassChanges):
                 f"give the batch, the first length of the inputs, which is not known; tried with "
                 f"{BATCH} {where}", with_shapes(mod, batches), ("batch",),
             )  # fmt: skip
-        whole = {name: guessed_lengths(shape) for name, shape in unknown.items()}
+        whole = {name: guessed_sizes(shape) for name, shape in unknown.items()}
         if whole != batches:
             tried = [f"{name}={','.join(map(str, shape))}" for name, shape in whole.items()]
             more = f" and {counted(len(tried) - NAMED, 'more input')}" if tried[NAMED:] else ""

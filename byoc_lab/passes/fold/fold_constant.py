@@ -12,7 +12,7 @@ from byoc_lab.errors import ByocLabError, EvaluationError, PassError
 from byoc_lab.passes.framework.hook import unheard
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
-from byoc_lab.relay.analysis.known_lengths import SHAPES
+from byoc_lab.relay.analysis.known_sizes import SHAPES
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,

@@ -166,8 +166,8 @@ class _Given:
             self._places.update(dict.fromkeys(asked.calls, asked))
 
     def of(self, call: OperatorCall, function: Any) -> _Function:
-        """The function that a call of the partitioned module was matched in; the given one for a
-        call that passes have bound to a new variable."""
+        """The function in which a call of the partitioned module was matched; the given function if
+        passes have bound the call to a new variable."""
         if call.bound in self._places:
             return self._places[call.bound]
         return self._new.setdefault(function, _Function(function))

@@ -13,7 +13,7 @@ from typing import Any
 from byoc_lab.relay.op.framework.from_relax import plain
 
 SHOWN = 60
-"""Characters of a value that are shown."""
+"""Maximum number of characters of a displayed value."""
 Verdict = bool | str
 """Whether a condition is true, or what it leads to, in words."""
 _BRANCHES = (ast.stmt, ast.match_case, ast.ExceptHandler)

@@ -80,7 +80,7 @@ def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -
                     f"{name} makes no composite of {_some(sorted(lost))}: {taker} replaced "
                     f"operators that the patterns match. On the module before {taker}, {name} "
                     "creates them",
-                    f"run {name} before {taker}; LegalizeOps belongs after RunCodegen",
+                    f"run {name} before {taker}; run LegalizeOps after RunCodegen",
                 )
             )
     return found
@@ -118,7 +118,7 @@ def lowered_already(table: Sequence[Any], mod: Any, made: set[str]) -> list[Find
             f"of {_some(taken)}, and calls {_some([code[_plain_name(name)] for name in taken])} by "
             "call_tir. By the names, LegalizeOps has likely generated that code from the "
             "operators",
-            "partition the module that LegalizeOps was given; LegalizeOps belongs after RunCodegen",
+            "partition the input module of LegalizeOps; run LegalizeOps after RunCodegen",
         )
     ]
 
@@ -359,7 +359,7 @@ def _pattern_finding(report: RelaxEntryReport) -> Finding:
             "BYR004",
             Severity.WARNING,
             f"pattern {report.name} makes no composite: at %{miss.call.variable}, operand "
-            f"{miss.stop.path} must be a constant, and is {miss.found}",
+            f"{miss.stop.path} must be a constant, found {miss.found}",
             "bind the parameters first: relax.transform.BindParams('main', params), or write "
             "wildcard() for is_const()",
         )

@@ -117,7 +117,7 @@ class _Partitioner:
         if not matched:
             return
         dpl = self.tvm.relax.dpl
-        inside = (dpl.CallPattern, dpl.TupleGetItemPattern)  # their matches move into it
+        inside = (dpl.CallPattern, dpl.TupleGetItemPattern)  # values that move into the composite
         parts = [
             value
             for pattern, value in matched.items()
@@ -138,7 +138,7 @@ class _Partitioner:
             root.attrs |= dict(self.entry.attrs_getter(context).items())
         for variable in inner:
             node = self._nodes[variable]
-            if node is not root:  # takes it from an earlier match with another root
+            if node is not root:  # an earlier match with a different root loses it
                 node.into = root
                 root.size += 1
 

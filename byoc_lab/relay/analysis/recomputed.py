@@ -63,11 +63,10 @@ class Doubled:
 
 
 def doubled(mod: IRModule, before: IRModule) -> Iterator[Doubled]:
-    """The values that an annotated or partitioned module computes more often than the module before
-    the passes that partition.
+    """The values that an annotated or partitioned module computes more often than `before`, the
+    module before partitioning.
 
-    If the module before does not have a value, because a later pass rewrote operators, the value
-    counts as in `recomputed`.
+    A value that `before` lacks, because a pass rewrote operators, counts as in `recomputed`.
     """
     numbers: dict[tuple[Any, ...], int] = {}
     given, values = _Values.of(before, numbers), _Values.of(mod, numbers)

@@ -241,7 +241,7 @@ class ExprParser(LeafParser):
             else:
                 simple = self.simple_argument()
                 if simple is None:
-                    self.count_node()  # waiting rules take about as much memory
+                    self.count_node()  # a waiting rule takes about as much memory as a node
                     simple = yield self.expr()
                 args.append(simple)
             if not self.take(",") and self.tok != ")":

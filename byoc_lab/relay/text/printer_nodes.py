@@ -112,7 +112,7 @@ class NodePrinter(ValuePrinter):
         return f"{first} /* {' '.join(parts)} */{last}" if parts else ""
 
     def note_new(self, node: Expr) -> str:
-        """The comment for kinds of nodes on which old printers wrote none."""
+        """The comment after a node of a kind for which old printers wrote no comment."""
         return self.note(node) if self.style.note_all else ""
 
     def annotated(self, node: Expr) -> str:

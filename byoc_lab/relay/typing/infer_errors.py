@@ -1,4 +1,4 @@
-"""Error messages of type inference, with their position."""
+"""Error messages of type inference, with source locations."""
 
 from __future__ import annotations
 

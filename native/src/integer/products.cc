@@ -32,8 +32,8 @@ std::vector<int64_t> Three(const Dims& values, int64_t missing) {
 
 Dims Spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
-// The number of groups with this number of columns that are computed as one: the largest divisor of
-// the number of groups that fits a panel.
+// The number of groups, each with `columns` columns, that are computed together: the largest
+// divisor of the number of groups that fits a panel.
 int64_t Merged(int64_t groups, int64_t columns) {
   int64_t merged = std::max<int64_t>(1, std::min(groups, kPanel / columns));
   while (groups % merged != 0) --merged;

@@ -178,7 +178,7 @@ void ModuleMemory::Blank() {
 }
 
 void ModuleMemory::Settle() {
-  // In reverse order, because a copy of another constant holds that constant.
+  // In reverse order: a copy of a copy keeps the first copy alive.
   for (size_t i = made_.size(); i-- > 0;) {
     if (made_[i].to.expired()) made_.erase(made_.begin() + i);
   }

@@ -87,11 +87,11 @@ class ModuleMemory {
   SharedMemory Allocate(int64_t bytes);
 
   std::vector<Made> made_;
-  size_t first_ = 0;              // the first one made for the plan that is being built
-  int64_t expected_ = 0;          // bytes
-  SharedMemory block_ = nullptr;  // for the plans since the last Settle
-  int64_t used_ = 0;              // bytes used of it
-  std::vector<std::pair<std::weak_ptr<Memory>, std::weak_ptr<Memory>>> aligned_;  // from, to
+  size_t first_ = 0;              // index of the first copy for the plan being built
+  int64_t expected_ = 0;          // expected bytes of the plan's constants
+  SharedMemory block_ = nullptr;  // holds the copies made since the last Settle
+  int64_t used_ = 0;              // used bytes of block_
+  std::vector<std::pair<std::weak_ptr<Memory>, std::weak_ptr<Memory>>> aligned_;  // original, copy
   std::weak_ptr<Memory> workspace_;
 };
 

@@ -81,7 +81,7 @@ class Trial {
   Plan* plan_;
   std::vector<Memory> held_;
   std::vector<void*> inputs_, outputs_;
-  std::vector<double> op_seconds_;  // the last element: copies between the graph's edges
+  std::vector<double> op_seconds_;  // per op; the last element: copies from inputs to outputs
 };
 
 // Runs two plans alternately; returns the seconds that this took. The costs of the very first run

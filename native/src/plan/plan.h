@@ -44,11 +44,11 @@ struct Step {
 // The implementation of one op, for get_stats.
 struct OpReport {
   std::string impl;
-  std::vector<std::string> layouts;  // of each input
+  std::vector<std::string> layouts;  // the layout of each input
   std::string dst_layout;
   std::vector<std::string> post_ops;  // as executed: an add may have become a sum
-  size_t fused = 0;                   // how many of them are fused into the primitive
-  std::vector<std::string> separate_impls;  // of the post-ops that follow as primitives
+  size_t fused = 0;                   // number of post-ops that are fused into the primitive
+  std::vector<std::string> separate_impls;  // kernels of separate post-ops
   int64_t bytes = 0;  // read and written by the primitives, not counting reorders
   int reorders = 0;
 };
@@ -63,7 +63,7 @@ std::string LayoutRuleName(LayoutRule rule);
 // The layouts of a plan, and the seconds of a run for each tried choice.
 struct LayoutChoice {
   LayoutRule rule = LayoutRule::kFixed;
-  std::vector<Layouts> layouts;  // for each op; empty if they are still to be chosen
+  std::vector<Layouts> layouts;  // one per op; empty if they are not chosen yet
   std::map<std::string, double> seconds;
 
   // "blocked", "any", or "mixed" if ops differ.
@@ -113,15 +113,15 @@ class Plan {
   int64_t arena_bytes_ = 0, scratchpad_bytes_ = 0;
   SharedMemory workspace_;  // the arena, then the scratchpad
   std::vector<dnnl::memory> memories_;
-  std::vector<std::vector<dnnl_exec_arg_t>> args_;  // of each step
-  std::vector<std::vector<void*>> own_operands_;    // of each step, for its kernel of this library
+  std::vector<std::vector<dnnl_exec_arg_t>> args_;  // one list per step
+  std::vector<std::vector<void*>> own_operands_;    // per step, for kernels of this library
   std::vector<Bound> bound_;
   dnnl::stream stream_;
 };
 
 // Fuses post-ops and creates the primitives; `layouts` has one entry per op. `constants` are in the
-// graph's order; the plan can run once `memory` has settled. The number of threads is OpenMP's in
-// the calling thread.
+// graph's order; the plan can run after `memory->Settle()`. The number of threads is OpenMP's
+// number in the calling thread.
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<Constant>& constants,
                                   ModuleMemory* memory);

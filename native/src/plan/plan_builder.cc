@@ -364,7 +364,7 @@ class Builder : private PlanParts {
     AddReorder(made, {plain, Add(std::move(output))}, uses_.producer(tensor));
   }
 
-  const std::vector<Layouts>& layouts_;  // of each op
+  const std::vector<Layouts>& layouts_;  // one per op
   const Uses uses_;
   std::set<int> read_to_end_;  // second operands that the previous reader did not read backwards
 };

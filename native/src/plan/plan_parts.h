@@ -48,7 +48,7 @@ class PlanParts {
 
   const GraphSpec& graph_;
   ModuleMemory* memory_;
-  std::vector<std::vector<Version>> versions_;  // of each tensor
+  std::vector<std::vector<Version>> versions_;  // versions of each tensor
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<OpReport> reports_;

@@ -141,7 +141,7 @@ def test_module_with_any_input_name_can_be_printed_and_parsed(name: str) -> None
 def test_value_defined_twice_is_refused() -> None:
     model = _one_relu()
     model.graph.node.extend([model.graph.node[0]])
-    with pytest.raises(ImporterError, match="'y', which is defined before"):
+    with pytest.raises(ImporterError, match="'y', which is already defined"):
         from_onnx(model)
 
 

@@ -154,7 +154,7 @@ def test_patterns_that_never_match_are_reported() -> None:
     assert relu.code == "BYR003" and "pattern mychip.conv_relu" in relu.message
     assert "operand .args[0] must be a call of nn.conv2d, found a call of add" in relu.message
     assert folded.code == "BYR004" and folded.name == "unbound-constant"
-    assert "operand .args[1] must be a constant, and is the parameter %w" in folded.message
+    assert "operand .args[1] must be a constant, found the parameter %w" in folded.message
     assert codes(recorded.findings) == ["BYR003", "BYR004", "BYR002"]
     assert codes(pickle.loads(pickle.dumps(recorded)).findings) == codes(recorded.findings)
     assert "BYR004 warning" in str(recorded)
@@ -287,7 +287,7 @@ def test_lowering_before_a_partitioning_without_a_known_table_is_reported() -> N
         (found,) = recorded.findings
         assert found.code == "BYR010"
         assert "replaced operators that the patterns match" in found.message
-        assert "before LegalizeOps; LegalizeOps belongs after RunCodegen" in found.what_to_do
+        assert "before LegalizeOps; run LegalizeOps after RunCodegen" in found.what_to_do
         assert codes(byoc_lab.lint(relu_module(), [transform.LegalizeOps(), partitions])) == [
             "BYR010"
         ]

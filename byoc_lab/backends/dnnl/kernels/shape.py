@@ -63,7 +63,7 @@ def resample(
 ) -> Any:
     """Images (N, C, [D, [H,]] W) resized to (N, C, *size), by alg "linear" or "nearest".
 
-    size: one number, or one for each axis. Pixels have area: element y of the result lies at
+    size: one number, or one for each axis. Pixels are areas: element y of the result is at position
     (y + 1/2) * H / H' - 1/2 of the data.
     """
     held = native.described("byoc_lab.dnnl.resample", "data", data, None)

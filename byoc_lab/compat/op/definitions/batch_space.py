@@ -30,7 +30,7 @@ def _check(op: str, attrs: AnyValue, x: TensorType, name: str) -> None:
     if len(x.shape) <= len(pairs):
         fail(op, f"data must have more than {len(pairs)} axes, found {x}")
     if min(attrs.block_shape) < 1 or any(min(p) < 0 for p in pairs):
-        fail(op, f"block_shape {attrs.block_shape} and {name} {pairs} must not be negative, nor 0")
+        fail(op, f"block_shape {attrs.block_shape} must be positive, {name} {pairs} not negative")
 
 
 def to_batch_type(attrs: AnyValue, x: TensorType) -> Type:

@@ -28,7 +28,7 @@ def _are_tensors(values: list[Any]) -> bool:
     return all(isinstance(v, Expr) for v in values)
 
 
-def _need_turns(node: Node, why: str) -> NoReturn:
+def _need_iterations(node: Node, why: str) -> NoReturn:
     """Raise the error for a loop whose number of iterations must be known but is not."""
     for index, what in ((0, "the number of iterations"), (1, "the first condition")):
         if node.optional(index) is not None:
@@ -175,7 +175,7 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
     """The loop as a recursive function. Loop-carried values keep their types; each scan output
     grows by one row per iteration."""
     if not _are_tensors(node.inputs[2:]):
-        _need_turns(node, "over sequences or optionals")
+        _need_iterations(node, "over sequences or optionals")
     initial = [node[i] for i in range(2, len(node.inputs))]
     names = [i.name for i in body.input]
     kinds = TensorType((), "int64"), TensorType((), "bool"), *map(node.type_of, initial)
@@ -183,16 +183,16 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
     typed = [node.typed_var(v) for v in (turn, going, *states)]
     outputs = _inner(node, body, dict(zip(names, typed, strict=True)))
     if not _are_tensors(outputs):
-        _need_turns(node, "that gives sequences or optionals")
+        _need_iterations(node, "that gives sequences or optionals")
     for state, after in zip(typed[2:], outputs[1:], strict=False):
         old, new = node.type_of(state), node.type_of(after)
         same = (old.dtype, len(old.shape)) == (new.dtype, len(new.shape))
         if not same or any(map(differ, old.shape, new.shape)):
             types = f"{old} before an iteration and {new} after it"
-            _need_turns(node, f"whose state {state.name_hint!r:.80} is {types}")
+            _need_iterations(node, f"whose state {state.name_hint!r:.80} is {types}")
     scanned = outputs[1 + len(states) :]
     if not all(node.type_of(x).is_static for x in scanned):
-        _need_turns(node, "that stacks rows of unknown shape")
+        _need_iterations(node, "that stacks rows of unknown shape")
     rows = [TensorType((relay.Any(), *node.shape(x)), node.dtype(x)) for x in scanned]
     stacked = [o.name for o in body.output][1 + len(states) :]
     stacks = [node.typed_var(Var(x, ty)) for x, ty in zip(stacked, rows, strict=True)]

@@ -19,8 +19,8 @@ def cumprod(node: Node) -> Any:
 
 @converts("cummax.default", "cummin.default")
 def cumulative_extreme(node: Node) -> Any:
-    """The cumulative maximum or minimum. Each iteration doubles the number of elements seen by a
-    position. Among equal elements the last one is returned; nan counts as the extreme."""
+    """The cumulative maximum or minimum. Each iteration doubles the number of elements that a
+    position covers. Among equal elements the last one is returned; nan counts as the extreme."""
     values, axis, shape = node["self"], node.axis(), node.static()
     if not shape:
         return values, Constant(np.zeros((), np.int64))

@@ -75,7 +75,7 @@ def index_put(node: Node) -> Any:
 
 def _put_by_mask(node: Node, rank: int) -> Any:
     if node["accumulate"] or prod(node.static("values")) != 1:
-        node.fail("a mask chooses where one value is written; several values are not supported")
+        node.fail("with a mask, only a single value can be written, found several")
     (mask,) = (x for x in node["indices"] if x is not None)
     axis = next(i for i, n in enumerate(node.raw("indices")) if n is not None)
     behind = node.rank() - axis - rank

@@ -127,7 +127,9 @@ def slice_(node: Node) -> Any:
     if isinstance(length, int):
         start, end, _ = slice(start, None if unbounded else end).indices(length)
     elif start < 0 or unbounded or end < 0:
-        node.fail("a slice of a dynamic dimension must have a start and an end from its beginning")
+        node.fail(
+            "a slice of a dynamic dimension must have a start and an end counted from its beginning"
+        )
     step = [node["step"]] if node["step"] != 1 else None
     return relay.strided_slice(node["self"], [start], [end], step, axes=[axis])
 

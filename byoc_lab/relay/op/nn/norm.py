@@ -60,7 +60,8 @@ def _vector_along(op: str, axis: int, x: TensorType) -> TensorType:
 
 def _in_float32(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """The function computed in float32 for 16-bit floats and rounded once, as compiled code
-    computes it. Rounded step by step, elements whose terms cancel are wrong by several percent."""
+    computes it. With rounding after each step, elements whose terms cancel would be wrong by
+    several percent."""
 
     def computed(attrs: AnyValue, data: np.ndarray, *vectors: np.ndarray) -> np.ndarray:
         if data.dtype.itemsize > 2:
@@ -125,7 +126,7 @@ def _batch_normalized(
 def _from_relax(op: Op, call: RelaxCall, *operands: Expr) -> Expr:
     if bool(getattr(call.attrs, "training", False)):
         raise call.error(
-            "Relay's batch norm is that of inference, found training=True; import the module in "
+            "Relay's batch norm supports only inference, found training=True; import the module in "
             "evaluation mode, or run relax.transform.DecomposeOpsForTraining first"
         )
     return same(op, call, *operands)

@@ -75,7 +75,8 @@ def type_key(value: Any) -> str:
 
 
 def encode_array(array: np.ndarray) -> str:
-    """An array as base64 of TVM's binary form. Raises AttributeValueError for other dtypes."""
+    """An array as base64 of TVM's binary form. Raises AttributeValueError if that form lacks the
+    dtype."""
     if array.dtype.name == "bfloat16":
         code, bits = 4, 16
     elif array.dtype.kind in _CODES:

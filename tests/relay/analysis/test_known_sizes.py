@@ -8,7 +8,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.relay import Expr
-from byoc_lab.relay.analysis.known_lengths import deciding_variables, follows_from_inputs
+from byoc_lab.relay.analysis.known_sizes import deciding_variables, follows_from_inputs
 from byoc_lab.relay.typing.infer import infer_expr
 
 X = relay.var("x", shape=(relay.Any(), 4))

@@ -8,7 +8,7 @@ from typing import Any
 BATCH, CHANNELS, IMAGE, SEQUENCE = 1, 3, 224, 16
 
 
-def guessed_lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
+def guessed_sizes(lengths: Sequence[Any]) -> tuple[int, ...]:
     """`lengths`, with a guess for each size that is not an int: 1 for a batch; 3 channels and 224
     pixels if there are four axes; else 16."""
     last = len(lengths) == 4 and isinstance(lengths[3], int) and lengths[3] <= 4  # NHWC

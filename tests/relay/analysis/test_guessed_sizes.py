@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from byoc_lab.relay import Any as Unknown
-from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+from byoc_lab.relay.analysis.guessed_sizes import guessed_sizes
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
     ],
 )
 def test_known_dimensions_stay_in_a_guess(lengths: tuple[Any, ...], guess: tuple[int, ...]) -> None:
-    assert guessed_lengths(lengths) == guess
+    assert guessed_sizes(lengths) == guess
