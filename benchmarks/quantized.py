@@ -27,7 +27,9 @@ def quantize(model: bytes, samples: Sequence[np.ndarray]) -> bytes:
     """A model with integer operators (QLinearConv, ...): activations are uint8, weights int8 with
     a scale for each channel. Softmax remains in float32, so that the scores have more than a few
     values."""
-    logging.disable(logging.WARNING)  # about the parameters of batch norms, which remain float32
+    logging.disable(
+        logging.WARNING
+    )  # hides warnings on parameters of batch norms, which remain float32
     with tempfile.TemporaryDirectory() as folder:
         given, prepared, made = (Path(folder, f"{n}.onnx") for n in ("given", "prepared", "made"))
         given.write_bytes(model)

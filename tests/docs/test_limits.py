@@ -129,7 +129,7 @@ def tvm_crashes_on_constants() -> None:
     assert done.stdout == "True\n" and done.returncode < 0, done.stderr
 
 
-@limit("docs/relax.md", "`board`, `reduce` and the annotation rules (BYL...) are of Relay alone.")
+@limit("docs/relax.md", "`board`, `reduce` and the annotation rules (BYL...) support only Relay.")
 def the_board_and_reduce_refuse_relax() -> None:
     mod = _of_relax()
     with pytest.raises(ByocLabError):

@@ -93,7 +93,7 @@ def cut(
 
 
 def _without_empty_regions(nodes: list[Expr]) -> dict[Expr, None]:
-    """The nodes without the annotations of regions that are outside."""
+    """The nodes, except ends of values that are not among them and begins without a user there."""
     inside = dict.fromkeys(nodes)
     for node in nodes:
         if is_annotation(node, END) and node.args[0] not in inside:

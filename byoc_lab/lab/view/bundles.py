@@ -1,4 +1,4 @@
-"""The static display of an object, for a page without a kernel, and its place beside the widget."""
+"""The static display of an object, for a page without a kernel, and its output after the widget."""
 
 from __future__ import annotations
 

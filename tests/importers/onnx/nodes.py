@@ -152,9 +152,9 @@ def page(outcomes: list[Outcome]) -> str:
     named = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in sorted(frozen.items()))
     lines = [
         f"Of the {len(outcomes)} node tests of onnx 1.14.1, {counts['right'] + counts['frozen']} "
-        f"give the stored results, {counts['ONNX Runtime']} those of ONNX Runtime where they "
-        f"differ from the stored ones, and {counts['refused']} are refused by an error that names "
-        f"the node.",
+        f"give the stored results, {counts['ONNX Runtime']} give ONNX Runtime's results, which "
+        f"differ from the stored results, and {counts['refused']} are refused by an error that "
+        f"names the node.",
         "",
         f"{counts['frozen']} of the right ones need values as constants (`freeze`) that the tests "
         f"give at run time. Networks have them as constants; a refusal names the inputs to freeze. "

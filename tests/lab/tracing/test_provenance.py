@@ -230,7 +230,7 @@ def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 1, 1), float32],
 
 
 def test_each_call_of_each_region_has_one_origin() -> None:
-    """All rewrite rounds of one region precede those of the next region."""
+    """All rewrite rounds of one region precede the rounds of the next region."""
     partition = (AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
     stage = _stage(
         TWO_REGIONS, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()), *partition

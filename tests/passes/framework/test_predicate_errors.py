@@ -71,7 +71,7 @@ def test_operand_order_is_named_if_the_check_accepts_the_other_order() -> None:
     assert ORDER in text
 
 
-def test_add_without_another_order_is_not_named() -> None:
+def test_operand_order_is_not_named_if_no_other_order_matches() -> None:
     text = error_of(lambda root: root.args[0].attrs.no_such_field, ADD, bias(conv()))
     assert "raised" in text and ORDER not in text
 

@@ -127,8 +127,8 @@ class Parts:
                 pass
 
     def prepare_near(self, index: int, seconds: float) -> None:
-        """Compute the graphs of a stage, then of the nearest stages, as long as a stage that takes
-        as long as the last one fits into the time."""
+        """Compute the graphs of a stage, then of the nearest stages, while the remaining time is
+        enough for another stage as slow as the last one."""
         now = time.monotonic()
         end, took = now + seconds, 0.0
         for n in sorted(range(len(self.trace.stages)), key=lambda n: abs(n - index)):

@@ -48,7 +48,7 @@ class TestNestedPartition(RuleChecks):
     @pytest.mark.parametrize(
         ("compiler", "codes"), [("A", ["BYL007"]), ("B", ["BYL006", "BYL007"])]
     )
-    def test_consequences_of_a_second_end_are_reported_below_it(
+    def test_consequences_of_a_second_end_are_reported_below_its_finding(
         self, compiler: str, codes: list[str]
     ) -> None:
         text = main(begin("%x"), "nn.relu(%0)", end("%1"), end("%2", compiler), "tanh(%3)")

@@ -18,7 +18,7 @@ def test_repeated_blocks_in_a_chain_are_found() -> None:
     assert run == (1, [[1, 2], [3, 4], [5, 6]])
 
 
-def test_two_repetitions_are_no_run() -> None:
+def test_two_repetitions_do_not_form_a_run() -> None:
     assert repeats(*chain("xcrcry")) == []
 
 
