@@ -13,7 +13,7 @@ import numpy as np
 from byoc_lab.backends.child_process import TIME_LIMIT, checked_limit, in_child, in_this_process
 from byoc_lab.backends.module_region import TypedRegion
 from byoc_lab.backends.system_compiler import C, c_library
-from byoc_lab.errors import ArgumentError, BuildError, RegionError
+from byoc_lab.errors import ArgumentError, BuildError, RegionError, counted
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.ndarray import numpy_dtype, refuse_masked
 from byoc_lab.relay.ir.types import TensorType
@@ -139,8 +139,8 @@ class BoundPythonRegion(TypedRegion):
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):
             raise RegionError(
-                f"region @{self.symbol}: its function returned {len(fields)} arrays, expected "
-                f"{len(self._outputs)}: the results of the region"
+                f"region @{self.symbol}: its function returned {counted(len(fields), 'array')}, "
+                f"expected {len(self._outputs)}: the results of the region"
             )
         typed = zip(fields, self._outputs, strict=True)
         return [self._field(n, value, ty) for n, (value, ty) in enumerate(typed)]

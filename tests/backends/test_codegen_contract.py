@@ -223,7 +223,7 @@ def test_arrays(npu: Recorder, language: str) -> None:
     np.testing.assert_allclose(exe(DATA)[0], 1 / (1 + np.exp(-np.tanh(DATA))), rtol=1e-5)
     npu.made = lambda function: lambda x: np.tanh(x)
     exe = npu.build(language, relay.Tuple(two_outputs()))
-    with pytest.raises(RegionError, match="returned 1 arrays, expected 2"):
+    with pytest.raises(RegionError, match="returned 1 array, expected 2"):
         exe(DATA)
 
 

@@ -19,7 +19,7 @@ from byoc_lab.lab.checking.pairing import Divergence, divergence_of, largest_sha
 from byoc_lab.lab.checking.passes_run import Backends, PassesRun
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import worst_of
+from byoc_lab.lab.checking.report import NOT_CALLED, worst_of
 from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
 from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Pipeline, trace_relay
@@ -175,6 +175,8 @@ def _in_kernels(
     by_kernel = f", kernel by kernel{some}" * bool(inside)
     notes = [f"the code of {counted(len(ran), 'region')} was checked{by_kernel}"]
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
+    uncalled = (own_code - ran) if not failure else ()
+    notes += [f"@{symbol} was not checked: {NOT_CALLED}" for symbol in sorted(uncalled)]
     notes += [*stated(stand_ins_of(linked)), *checks.notes]
     runs = max(checks.runs.values(), default=0)
     own = worst_of([kernel.own for kernel in checks.kernels])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,16 @@ def example_inputs(main: Function, kind: str = "normal", seed: int = 0) -> dict[
     """A value for each parameter of a typed function.
 
     kind: one of SETS. 8-bit integers are drawn from their whole range, wider integers from 0 to 7,
-    because they may be indices; booleans are drawn evenly. Raises InputError.
+    because they may be indices. Booleans are drawn evenly; "wide" has the opposite ones, because
+    they may select branches. Raises InputError.
     """
     random = np.random.default_rng([seed, list(SETS).index(kind)])
+    truth = np.random.default_rng(seed)
     names = [p.name_hint for p in main.params]
     if len(set(names)) < len(names):
         raise InputError("several inputs have the same name; give the inputs as a sequence")
-    return {p.name_hint: _value(p.name_hint, p.checked_type, kind, random) for p in main.params}
+    draw = partial(_drawn, kind=kind, random=random, truth=truth)
+    return {p.name_hint: _value(p.name_hint, p.checked_type, draw) for p in main.params}
 
 
 def in_words(inputs: Mapping[str, Any] | Sequence[Any], kind: str) -> str:
@@ -53,21 +57,27 @@ def _kinds(inputs: Iterable[Any]) -> Iterator[str]:
             yield np.asarray(value).dtype.kind
 
 
-def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:
+def _value(name: str, ty: Type, draw: Callable[[tuple[int, ...], Any], Any]) -> Any:
     if isinstance(ty, TupleType):
-        return tuple(_value(name, f, kind, random) for f in ty.fields)
+        return tuple(_value(name, f, draw) for f in ty.fields)
     if not isinstance(ty, TensorType) or not ty.is_static:
         raise InputError(f"give a value for input %{name}: cannot generate a value of type {ty}")
     try:
-        return _drawn(ty.concrete_shape, numpy_dtype(ty.dtype), kind, random)
+        return draw(ty.concrete_shape, numpy_dtype(ty.dtype))
     # NumPy raises these for shapes that are too large
     except (MemoryError, ValueError, TypeError) as error:
         raise InputError(f"give a value for input %{name} of {ty}: {error}") from error
 
 
-def _drawn(shape: tuple[int, ...], dtype: Any, kind: str, random: np.random.Generator) -> Any:
+def _drawn(
+    shape: tuple[int, ...],
+    dtype: Any,
+    kind: str,
+    random: np.random.Generator,
+    truth: np.random.Generator,
+) -> Any:
     if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(dtype)
+        return (truth.integers(0, 2, shape) ^ (kind == "wide")).astype(dtype)
     if dtype.kind in "iu":
         low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.itemsize == 1 else (0, 7)
         return random.integers(low, high, shape, endpoint=True).astype(dtype)
