@@ -27,7 +27,7 @@ from byoc_lab.terminal import ProgressLine
 def configure(parser: argparse.ArgumentParser) -> None:
     configure_inputs(parser)
     parser.add_argument(
-        "files", nargs="+", metavar="file", help=f"{INPUT}; of a trace, every stage is examined"
+        "files", nargs="+", metavar="file", help=f"{INPUT}; for a trace, every stage is examined"
     )
     configure_target(parser)
     parser.add_argument(

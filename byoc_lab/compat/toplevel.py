@@ -19,7 +19,7 @@ __version__ = "0.16.0"
 """The version whose Relay byoc_lab follows."""
 
 RUNTIMES = {"runtime.DNNLJSONRuntimeCreate": "dnnl"}
-"""{global function that scripts look up to detect a back end: its name}"""
+"""{global function that scripts look up to detect a back end: name of the back end}"""
 
 _functions: dict[str, Callable[..., Any]] = {
     "runtime.CSourceModuleCreate": CSourceModule,

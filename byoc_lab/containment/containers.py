@@ -23,7 +23,7 @@ from byoc_lab.errors import ByocLabError
 FOLDER = "/tmp"
 """The only folder that a contained command can write to; it is empty at first."""
 
-WAYS = ("bubblewrap", "namespaces")
+KINDS = ("bubblewrap", "namespaces")
 """The kinds of containers, in the order of trial. Root tries namespaces without bubblewrap first:
 with bubblewrap it stays root, whose processes the kernel does not count."""
 
@@ -43,10 +43,10 @@ class ContainmentError(ByocLabError, RuntimeError):
 
 @cache
 def way() -> str:
-    """The first kind of container (of WAYS) that works on this machine, found by trying. Raises
+    """The first kind of container (of KINDS) that works on this machine, found by trying. Raises
     ContainmentError if none works."""
     reasons = []
-    for name in WAYS if os.geteuid() else reversed(WAYS):
+    for name in KINDS if os.geteuid() else reversed(KINDS):
         reason = failure(name)
         if not reason:
             return name
@@ -66,7 +66,7 @@ def possible() -> bool:
 
 
 def failure(name: str) -> str:
-    """The reason why a kind of container (of WAYS) does not work on this machine; empty if it
+    """The reason why a kind of container (of KINDS) does not work on this machine; empty if it
     works."""
     if sys.platform != "linux":
         return f"needs Linux, found {sys.platform}"
@@ -92,7 +92,7 @@ def contained(
 ) -> list[str]:
     """The command line that runs a command in a container.
 
-    name: one of WAYS. folder: an empty folder for its preparation, which the command does not see.
+    name: one of KINDS. folder: an empty folder for its preparation, which the command does not see.
     hidden: folders that appear empty to the command. size: the size in bytes of FOLDER, where the
     command starts.
     """

@@ -134,7 +134,7 @@ class Executable(MeteredProgram):
         """
         if Path(path).suffix == ".tar":  # TVM would write object files, which cannot be loaded
             raise BuildError(
-                f"{path} names an archive, and export_library writes one shared library: give a "
+                f"{path} names an archive, but export_library writes one shared library: give a "
                 f"path such as {Path(path).with_suffix('.so')}"
             )
         self._host.export(Path(path), self.linked, self._lock)

@@ -51,8 +51,8 @@ class OwnKernel {
   virtual void Run(const std::vector<void*>& operands) const = 0;
 };
 
-// The operands for rows of a product's sums. sums: where the first row is written. memory: of the
-// thread that computes them.
+// The operands for rows of a product's sums. sums: address of the first row. memory: scratch memory
+// of the thread that computes the rows.
 struct RowsOperands {
   const void *left, *right;
   int32_t* sums;

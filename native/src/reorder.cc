@@ -12,7 +12,7 @@ namespace {
 
 struct Layout {
   std::string text;
-  std::string letters;             // of each dimension in memory: capital, or small for a block
+  std::string letters;             // per dimension in memory: capital, or small for a block
   std::map<char, int64_t> blocks;  // capital -> size of its block; 1 if it has none
 };
 

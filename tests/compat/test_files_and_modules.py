@@ -56,7 +56,7 @@ def test_parameters_saved_by_tvm_are_loaded(tmp_path: Path) -> None:
 
 def test_invalid_parameter_file_raises_input_error() -> None:
     for data in (b"", b"PK" + bytes(60), TVM_PARAMS[:-1], TVM_PARAMS[:40]):
-        with pytest.raises(InputError, match="these are not parameters as TVM saves them"):
+        with pytest.raises(InputError, match="the bytes are not parameters in TVM's format"):
             relay.load_param_dict(data)
     with pytest.raises(InputError, match="parameter 'c' must be of integers, floats or bools"):
         relay.save_param_dict({"c": np.array([1j])})
@@ -144,7 +144,7 @@ def test_damaged_parameters_are_refused_or_still_valid(draw: st.DataObject) -> N
     try:
         loaded = relay.load_param_dict(_changed(TVM_PARAMS, draw))
     except InputError as error:
-        assert "not parameters as TVM saves them" in str(error)
+        assert "not parameters in TVM's format" in str(error)
     else:
         assert relay.load_param_dict(relay.save_param_dict(loaded)).keys() == loaded.keys()
 
@@ -155,7 +155,7 @@ def test_parameter_array_without_elements_and_wrong_shape_is_refused(length: int
     for old in (77, 99):
         assert saved.count(struct.pack("<q", old)) == 1
         saved = saved.replace(struct.pack("<q", old), struct.pack("<q", length))
-    with pytest.raises(InputError, match="not parameters as TVM saves them: an array of shape"):
+    with pytest.raises(InputError, match="not parameters in TVM's format: an array of shape"):
         relay.load_param_dict(saved)
 
 
@@ -168,7 +168,7 @@ def test_saved_parameters_with_any_byte_changed_are_refused_or_loaded() -> None:
             try:
                 relay.load_param_dict(changed)
             except InputError as error:
-                assert "not parameters as TVM saves them" in str(error)
+                assert "not parameters in TVM's format" in str(error)
 
 
 PROGRAM = {

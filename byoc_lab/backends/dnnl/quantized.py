@@ -23,7 +23,7 @@ from byoc_lab.relay.patterns import DFPattern, is_constant, is_expr, is_op, wild
 
 PRODUCTS = ("qnn.conv2d", "qnn.dense")
 BIAS_OPS = ("add", "nn.bias_add")
-# Operands that hold numbers about the data: scales and zero points.
+# The operands with scales and zero points.
 PARAMETERS = {
     "qnn.conv2d": range(2, 6),
     "qnn.dense": range(2, 6),

@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.ndarray import numpy_dtype
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 _CPU = 1
 MAX_RANK = 32  # maximum rank of a NumPy array, before NumPy 2
-_NOT_PARAMETERS = "these are not parameters as TVM saves them"
+_NOT_PARAMETERS = "the bytes are not parameters in TVM's format"
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _CODES = {kind: code for code, kind in _KINDS.items()}
 _COUNT, _HEAD, _NAMED = struct.Struct("<Q"), struct.Struct("<QQ"), struct.Struct("<QQiiiBBH")

@@ -83,13 +83,13 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
     for name, sizes in shape.items():
         if name not in by_name:
             raise ArgumentError(
-                f"from_relax: shape has {name!r}, and no parameter of @main has that name; "
+                f"from_relax: shape has {name!r}, but no parameter of @main has that name; "
                 f"{nearest(name, by_name)}"
             )
         declared = sizes_of(by_name[name].ty)
         if declared is None or len(declared) != len(sizes):
             raise ArgumentError(
-                f"from_relax: shape of {name!r} has {len(sizes)} sizes, and the parameter is "
+                f"from_relax: shape of {name!r} has {len(sizes)} sizes, but the parameter is "
                 f"{by_name[name].ty}"
             )
         for size, value in zip(declared, sizes, strict=True):
@@ -97,7 +97,7 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
                 values[size] = int(value)
             elif int(getattr(size, "value", value)) != int(value):
                 raise ArgumentError(
-                    f"from_relax: shape of {name!r} says {list(sizes)}, and the parameter is "
+                    f"from_relax: shape of {name!r} is {list(sizes)}, but the parameter is "
                     f"{by_name[name].ty}"
                 )
     return tvm.relax.transform.BindSymbolicVars(values, MAIN)(mod) if values else mod

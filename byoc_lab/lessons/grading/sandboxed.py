@@ -34,7 +34,7 @@ def run_sandboxed(
 ) -> Iterator[dict[str, Any]]:
     """Run notebooks in a sandbox; yields one result for each.
 
-    way: one of `containers.WAYS`; None for no container. If the sandbox itself ends or does not
+    way: one of `containers.KINDS`; None for no container. If the sandbox itself ends or does not
     answer, the running notebook and the remaining ones get a new sandbox; after `TRIES` sandboxes
     the notebook's status is LOST.
     """

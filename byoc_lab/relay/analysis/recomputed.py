@@ -53,7 +53,7 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
 
 @dataclass(frozen=True, eq=False)
 class Doubled:
-    """A value that a partitioned module computes more often than the module before.
+    """A value that a partitioned module computes more often than the module before partitioning.
 
     calls: all calls that compute it. more: the number of additional calls.
     """

@@ -74,8 +74,8 @@ def foreign_op(full_name: str) -> ForeignOp:
 
 
 def named_op(name: str) -> Op:
-    """The operator of a name: a foreign one if it begins with a language, else Relay's. Raises
-    UnknownNameError."""
+    """The operator of that name: a foreign operator if the name begins with a language, else
+    Relay's. Raises UnknownNameError."""
     return foreign_op(name) if name.startswith(LANGUAGES) else Op.get(name)
 
 

@@ -20,7 +20,7 @@ struct Buffer {
   enum class Kind { kInput, kOutput, kConstant, kArena, kPart };
   Kind kind;
   int64_t bytes;
-  int index = -1;  // kInput, kOutput: position among the graph's; kPart: the containing buffer
+  int index = -1;  // kInput, kOutput: position in the graph's list; kPart: containing buffer
   SharedMemory owned = nullptr;          // kConstant
   int64_t offset = 0;                    // from the start of the arena (kArena) or buffer (kPart)
   int first_step = -1, last_step = -1;   // kArena: the steps during which it is live
@@ -79,7 +79,8 @@ class Plan {
        ModuleMemory* memory);
 
   // Runs the steps. `inputs` and `outputs` are row-major, in the graph's order, and checked.
-  // Adds each step's time to its op's in `op_seconds` (op -1 is last) unless it is null.
+  // Adds the time of each step to the entry of its op in `op_seconds` (op -1 is last), unless that
+  // is null.
   void Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
            std::vector<double>* op_seconds);
 

@@ -141,7 +141,7 @@ def test_shape_argument_replaces_sizes_known_only_at_run_time() -> None:
     for shape, message in (
         ({"y": (5, 3)}, "no parameter of @main has that name"),
         ({"x": (5,)}, "has 1 sizes"),
-        ({"x": (5, 4)}, r"says \[5, 4\]"),
+        ({"x": (5, 4)}, r"is \[5, 4\]"),
         ({"x": (1.5, 3)}, "must be a dict of sizes by parameter.*found dict"),
         ({"x": (2**70, 3)}, "must be a dict of sizes by parameter"),
         ({"x": (-1, 3)}, "must be a dict of sizes by parameter"),

@@ -25,8 +25,8 @@ def _param(name: str | None) -> object:
     return pytest.param(name, marks=marks, id=name or "trusted")
 
 
-each_container = pytest.mark.parametrize("way", [_param(name) for name in containers.WAYS])
-each_way = pytest.mark.parametrize("way", [_param(name) for name in (*containers.WAYS, None)])
+each_container = pytest.mark.parametrize("way", [_param(name) for name in containers.KINDS])
+each_way = pytest.mark.parametrize("way", [_param(name) for name in (*containers.KINDS, None)])
 
 
 def counted(way: str | None) -> bool:
