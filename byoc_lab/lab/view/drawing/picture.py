@@ -137,6 +137,7 @@ class _Artist:
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
         self.unused: set[Expr] = set()
+        self.occupied: set[PictureFrame] = set()  # regions with more than a begin
         self.weights: set[Expr] = set()  # parameters that a function declares as weights
 
     # ---- walking ------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ class _Artist:
         elif is_annotation(node, END):
             region = scope.region(node.args[0])
             if region:
-                scope.regions[node] = region
+                self.enter(scope, node, region)
             box = self.box(scope, "end", "end", node)
         else:
             self.join(scope, node, node.args)
@@ -295,7 +296,11 @@ class _Artist:
                 if region.compiler not in named:
                     home.label += f" + {region.compiler}"
         if home is not None:
-            scope.regions[node] = home
+            self.enter(scope, node, home)
+
+    def enter(self, scope: _Scope, node: Expr, region: PictureFrame) -> None:
+        scope.regions[node] = region
+        self.occupied.add(region)
 
     def inline(self, scope: _Scope, node: Call, home: _Scope | None, callee: Function) -> _Scope:
         """The scope of a called function, with a frame and its parameters bound to the
@@ -340,11 +345,13 @@ class _Artist:
         compiled = [f for f in frames if f.compiler not in (None, "default")]
         for n, frame in enumerate(compiled):
             frame.colour = n
-        # A region with only projections and constants has no box, and so no frame.
+        # A region with only projections and constants has no box, and so no frame. A region with
+        # only a begin, as TVM 0.16 makes one for the value of each let, becomes no function.
         regions = {
             f.resolve()
             for f in self.frames
             if f.compiler not in (None, "default") and f.expr not in self.unused
+            if f.kind != "region" or f in self.occupied
         }
         return Picture(boxes, frames, arrows, len(regions))
 

@@ -10,6 +10,7 @@ from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.drawing.elements import Picture, collapse
 from byoc_lab.lab.view.drawing.picture import TIMES, picture_of
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
@@ -100,6 +101,16 @@ def @relu(%p: Tensor[(2, 2), float32], Compiler="dnnl") { nn.relu(%p) }
     picture = picture_of(relay.parse(text))
     assert [f.label for f in picture.frames] == ["@relu · dnnl"]
     assert picture.stats() == {"offloaded": 1, "host": 0, "regions": 2}
+
+
+def test_begin_without_operators_is_no_region() -> None:
+    """AnnotateTarget of TVM 0.16 puts a begin without an end around the value of each let."""
+    text = "def @main(%x: Tensor[(2,), float32]) {\n  let %a = tanh(%x);\n  tanh(%a)\n}"
+    counted = [
+        picture_of(AnnotateTarget("dnnl", era=era)(InferType()(relay.parse(text)))).stats()
+        for era in ("0.16", None)
+    ]
+    assert counted == [{"offloaded": 2, "host": 0, "regions": 2}] * 2
 
 
 @pytest.mark.parametrize("traced", [lambda: chain(fixed=True, blocks=4), mobilenet])
