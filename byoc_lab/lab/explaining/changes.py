@@ -56,6 +56,8 @@ class Changes(PassChanges):
         whether to include changes that bind all weights."""
         yield from of_context(self.inquiry.setup)
         yield from of_partitioning(self.inquiry)
+        if found.cause == "unbound-constant":
+            yield from self.with_bound(found.unbound)
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
         yield from self._with_lengths()
@@ -64,8 +66,8 @@ class Changes(PassChanges):
             "merge": self._without_pass, "malformed": self._well_formed,
             "let": self._without_lets, "unused": self._without_lets,
             "outside-user": self._computed_twice, "computed-twice": self._last_entry,
-            "unbound-constant": self._bound, "no-pattern": self._as_pool,
-            "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
+            "no-pattern": self._as_pool, "sub-pattern": self._relaxed,
+            "check": self._other_call, "predicate": self._other_call,
         }  # fmt: skip
         has_form = found.cause in ("check", "predicate", "sub-pattern")
         forms = list(self._other_form()) if has_form else []
@@ -172,9 +174,6 @@ class Changes(PassChanges):
                 f"outside of the match" + (f", and for {it} {enumerated(rest)}" if rest else ""),
                 computed_twice(inquiry.setup.mod, given, match),
             )
-
-    def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        yield from self.with_bound(found.unbound)
 
     def _with_lengths(self) -> Iterator[Trial]:
         mod = self.inquiry.setup.mod

@@ -98,10 +98,16 @@ class Explanation(Answer):
         if change is not None:
             return "skipped-pass", change
         change = work.first(of_partitioning(work.inquiry), self.typed)
-        if change is None and self.diagnosis.cause not in OWN_CAUSES:
+        if change is None and not self._has_own_cause(self.diagnosis, work):
             trials = work.likely(work.changes.passes(self.diagnosis), self.typed)
             change = work.first(trials, self.typed)
         return None if change is None else ("needs-pass", change)
+
+    def _has_own_cause(self, found: Diagnosis, work: ChangeRunner) -> bool:
+        """Whether a cause is reported even if an additional pass would offload the call."""
+        if found.cause != "unbound-constant":
+            return found.cause in OWN_CAUSES
+        return work.first(work.changes.with_bound(found.unbound), self.typed) is not None
 
     @property
     def cause(self) -> str | None:

@@ -257,6 +257,17 @@ def test_only_weights_are_bound() -> None:
     assert "%x" not in found.reason and "%x" not in str(found.change)
 
 
+@pytest.mark.parametrize("unbound", range(4))
+def test_binding_one_parameter_of_a_norm_comes_before_a_pass(unbound: int) -> None:
+    given = [relay.const(np.full(4, n + 1, "float32")) for n in range(4)]
+    name = ("gamma", "beta", "mean", "var")[unbound]
+    values = [*given[:unbound], relay.var(name, shape=(4,)), *given[unbound + 1 :]]
+    norm = nn.batch_norm(conv(x()), *values)[0]
+    (found,) = explain(IRModule.from_expr(nn.relu(norm)), "dnnl").host
+    assert found.cause == "unbound-constant"
+    assert str(found.change).startswith(f"bind %{name} with bind_params_by_name")
+
+
 def test_unbound_weights_are_not_the_cause_if_binding_them_changes_nothing() -> None:
     """The pattern needs the batch norm that a pass of the pipeline decomposes."""
     norm = is_op("nn.batch_norm")(*[wildcard() for _ in range(5)])
