@@ -174,6 +174,36 @@ def test_code_generator_that_ignores_its_function_is_not_blamed_for_a_step(
         assert found.kernel is not None and found.kernel.own.error == pytest.approx(error)
 
 
+def test_error_of_the_region_on_the_arguments_of_a_wrong_step_is_reported() -> None:
+    x, y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))
+    net = IRModule.from_expr(relay.subtract(relay.exp(x), y))
+
+    def narrow(a: Any, b: Any) -> Any:
+        if a.max() > 2:
+            raise ValueError("out of range")
+        return np.exp(a) - b
+
+    def limited(function: Function, symbol: str) -> PythonRegion:
+        body = function.body
+        if isinstance(body, Tuple):
+            raise ValueError("one output only")
+        assert isinstance(body, Call)
+        if isinstance(body.args[0], Call):
+            return PythonRegion(narrow)
+        alone = {"exp": np.exp, "subtract": lambda a, b: a - b + np.float32(0.5)}
+        return PythonRegion(alone[body.op_name])
+
+    backends.register(NAME, supports=["subtract", "exp"], codegen=limited)
+    try:
+        part = byoc_lab.trace(net, NAME).result
+        report = byoc_lab.validate(net, part, [VALUES[1], VALUES[1]], detail="operator")
+    finally:
+        backends.unregister(NAME)
+    assert "the code of the region fails on the arguments of subtract(...) inside" in str(report)
+    assert "out of range" in str(report)
+    assert [c.ok for c in report.operators if "subtract" in c.name] == [False]
+
+
 def test_kernel_that_is_wrong_only_inside_its_region_is_found(tmp_path: Path) -> None:
     """The kernel fuses two composites: each alone is right, so no step explains the region's
     error."""
