@@ -4,27 +4,22 @@ Each operation of `operators.py` becomes a native operation. An element-wise ope
 its operand's producer, as post-op or as bias, if it is the only user of that operand. So conv2d +
 bias + relu is one kernel, even if MergeComposite did not create a composite for it. The same is
 true of every other chain that oneDNN supports.
-
-The native runtime has one axis order (NCHW, OIHW). A value in a different order is stored as a
-tensor in the runtime's order and a pending permutation. Element-wise operations propagate the
-permutation, so a network in NHWC is fused like a network in NCHW and transposed only at the
-region's boundary.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.backends.dnnl import native, quantized_codegen
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
-from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
+from byoc_lab.backends.dnnl.graph import RegionGraph
+from byoc_lab.backends.dnnl.graph_values import GraphValues, Value
 from byoc_lab.backends.dnnl.lstm import Cell, find_cells
-from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, eltwise, why_not
+from byoc_lab.backends.dnnl.operators import OPERATORS, eltwise, why_not
 from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
 from byoc_lab.backends.reference_region import ReferenceRegion
@@ -42,16 +37,6 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.op.framework.layout import (
-    Axes,
-    inverse,
-    inverse_permute,
-    is_identity,
-    permutation,
-    permute,
-)
-from byoc_lab.relay.op.tensor.relayout import relaid
-from byoc_lab.relay.op.tensor.slice import slices_of
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.backends import wanted_layouts
 from byoc_lab.run.inline import inlined
@@ -59,7 +44,6 @@ from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.symbols import c_text, checked_symbol
 
 LIBRARY = "DNNL"
-COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
 def stand_in() -> str | None:
@@ -97,22 +81,12 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     return _Builder(unblocked(inlined(typed)), symbol).build()
 
 
-@dataclass(frozen=True)
-class _Value:
-    """The value of a node: a tensor of the graph, and the permutation of its axes that is still
-    pending."""
+class _Builder(GraphValues):
+    """Writes the graph of one region, node by node."""
 
-    tensor: int
-    axes: Axes | None = None
-
-
-class _Builder:
     def __init__(self, function: Function, symbol: str):
+        super().__init__(symbol)
         self.function = function
-        self.symbol = symbol
-        self.out = DnnlGraphWriter(symbol)
-        self.value_of: dict[Expr, _Value] = {}
-        self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call
         self.spelled: dict[Expr, Reading] = {}  # key: last call of the activation
         self.cells: dict[Expr, Cell] = {}  # key: the addition that computes the cell value
@@ -131,7 +105,7 @@ class _Builder:
         for n, param in enumerate(self.function.params):
             shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
             name = c_text(param.name_hint) or f"input_{n}"  # the graph is JSON, in Unicode
-            self.value_of[param] = _Value(self.out.input(name, shape, dtype))
+            self.value_of[param] = Value(self.out.input(name, shape, dtype))
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
@@ -146,32 +120,6 @@ class _Builder:
         if isinstance(body, Call) and body.is_op("nn.batch_norm"):
             return list(_batch_norm_results(body))
         return list(body.fields) if isinstance(body, Tuple) else [body]
-
-    def refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
-        place = f"{node.span}: " if node.span else ""
-        advice = advice or (
-            f"Leave {describe(node)} out of the region (AnnotateTarget('dnnl') does), or give its "
-            f"operator an entry in byoc_lab.backends.dnnl.operators.OPERATORS"
-        )
-        return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
-
-    def _shape(self, node: Expr, ty: Any) -> tuple[int, ...]:
-        if not isinstance(ty, TensorType) or ty.dtype not in native.DTYPES:
-            raise self.refuse(
-                node,
-                f"{describe(node)} must be a tensor whose dtype is one of "
-                f"{', '.join(native.DTYPES)}, found {ty}",
-                "DNNL supports no other dtypes: cast before the region, or leave the operator to "
-                "the host",
-            )
-        if not ty.is_static:
-            raise self.refuse(
-                node,
-                f"{describe(node)} must have a known shape when it is compiled, found {ty}",
-                "byoc_lab.build compiles regions for the shapes of actual inputs; to compile a "
-                "single region, give the shapes of its inputs",
-            )
-        return ty.concrete_shape
 
     # Cells of LSTMs
 
@@ -192,7 +140,7 @@ class _Builder:
         for n, node in enumerate((found.state, found.cell)):
             cut = {"axis": 1, "begin": n * width, "length": width}
             made = self.out.op("slice", "strided_slice", [both], (rows, width), cut, dtype)
-            self.value_of[node] = _Value(made)
+            self.value_of[node] = Value(made)
 
     # Activations of several operators
 
@@ -234,7 +182,7 @@ class _Builder:
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Constant):
             self._shape(node, TensorType(node.numpy().shape, node.numpy().dtype.name))
-            self.value_of[node] = _Value(self.out.constant(node.numpy()))
+            self.value_of[node] = Value(self.out.constant(node.numpy()))
         elif isinstance(node, Call) and isinstance(node.op, Op):
             reason = why_not(node, chained=True)
             if reason:
@@ -251,7 +199,7 @@ class _Builder:
         elif not isinstance(node, Op):
             raise self.refuse(node, f"DNNL has no counterpart of {describe(node)}")
 
-    def _projection(self, node: TupleGetItem) -> _Value:
+    def _projection(self, node: TupleGetItem) -> Value:
         call = node.tuple_value
         if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
             raise self.refuse(node, "DNNL reads items only from the results of nn.batch_norm")
@@ -278,13 +226,13 @@ class _Builder:
             self.value_of[call] = self._turned(call, attrs["axes"])
         elif operator.kind == "concat":
             tensors = [self._plain(a) for a in _operands(call)]
-            self.value_of[call] = _Value(self.out.joined(op.name, tensors, attrs["axis"]))
+            self.value_of[call] = Value(self.out.joined(op.name, tensors, attrs["axis"]))
         else:
             operands = call.args[:2] if op.name in PRODUCTS else _operands(call)
             inputs = [self._plain(a) for a in operands]
             if op.name == "nn.batch_norm":
                 inputs = self._with_scale_and_shift(call, inputs)
-            self.value_of[call] = _Value(self._emit(operator.kind, op.name, call, inputs, attrs))
+            self.value_of[call] = Value(self._emit(operator.kind, op.name, call, inputs, attrs))
 
     def _emit(
         self, kind: str, name: str, node: Expr, inputs: Sequence[int], attrs: dict[str, Any]
@@ -316,158 +264,6 @@ class _Builder:
         if not call.attrs.center:
             beta = self.out.constant(np.zeros(shape, dtype))
         return [data, gamma, beta, *statistics]
-
-    # Orders of axes
-
-    def _plain(self, node: Expr) -> int:
-        """The tensor that a node computes, in Relay's axis order."""
-        value = self.value_of[node]
-        if value.axes is not None:
-            value = _Value(self.out.transposed(value.tensor, value.axes))
-            self.value_of[node] = value
-        return value.tensor
-
-    def _in_order(self, node: Expr, axes: Axes) -> int:
-        """The tensor with the value of a node, its axes permuted."""
-        value = self.value_of[node]
-        axes = axes if value.axes is None else permute(value.axes, axes)
-        return self.out.transposed(value.tensor, axes)
-
-    def _turned(self, call: Call, axes: Sequence[int] | None) -> _Value:
-        value = self.value_of[call.args[0]]
-        rank = len(self.out.shape(value.tensor))
-        order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
-        order = order if value.axes is None else permute(value.axes, order)
-        return _Value(value.tensor, None if is_identity(order) else order)
-
-    def _sliced(self, call: Call, given: Any) -> _Value:
-        """A native slice for each sliced axis."""
-        tensor = self._plain(call.args[0])
-        shape = list(self.out.shape(tensor))
-        for axis, cut in slices_of(given, tuple(shape)).items():
-            kept = range(*cut.indices(shape[axis]))
-            if len(kept) == shape[axis] and kept.step == 1:
-                continue
-            shape[axis] = len(kept)
-            attrs = {"axis": axis, "begin": kept.start, "length": len(kept), "step": kept.step}
-            dtype = self.out.dtype(tensor)
-            tensor = self.out.op("slice", "strided_slice", [tensor], shape, attrs, dtype)
-        return _Value(tensor)
-
-    def _relaid(self, call: Call, source: str, target: str) -> _Value:
-        tensor = self._plain(call.args[0])
-        parts, order, shape = relaid("layout_transform", self.out.shape(tensor), source, target)
-        # The runtime limits the number of axes, so axes of size 1 are removed.
-        long = [n for n, length in enumerate(parts) if length != 1]
-        split = self.out.reshaped(tensor, [parts[n] for n in long])
-        turned = self.out.transposed(split, tuple(long.index(n) for n in order if n in long))
-        return _Value(self.out.reshaped(turned, shape))
-
-    def _laid_out(
-        self, operator: Operator, call: Call, name: str, given: Any, attrs: dict[str, Any]
-    ) -> None:
-        """Write a convolution or pooling: transpose the operands to the runtime's axis order, and
-        record the result's permutation."""
-        assert operator.layouts is not None
-        layouts = operator.layouts(given)
-        inputs = [self._in_order(call.args[0], permutation(layouts.data, layouts.canonical))]
-        if len(call.args) > 1:
-            inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
-        back = permutation(layouts.canonical, layouts.result)
-        shape = inverse_permute(self._shape(call, call.checked_type), back)
-        dtype = call.checked_type.dtype
-        made = self.out.op(operator.kind, name, inputs, shape, attrs, dtype)
-        self.value_of[call] = _Value(made, None if is_identity(back) else back)
-
-    # Fusion
-
-    def _elementwise(
-        self, operator: Operator, call: Call, operands: Sequence[Expr], attrs: dict[str, Any]
-    ) -> None:
-        shape = self._shape(call, call.checked_type)
-        values = [self.value_of[operand] for operand in operands]
-        axes = next((v.axes for v in values if v.axes and len(v.axes) == len(shape)), None)
-        tensors = [self.aligned(operand, axes) for operand in operands]
-        if axes is not None:
-            shape = inverse_permute(shape, axes)
-        made = self._fused(operator, operands, tensors, attrs, shape)
-        if made is None:
-            name = call.op.name if isinstance(call.op, Op) else operator.kind
-            dtype = self.out.dtype(tensors[0])
-            made = self.out.op(operator.kind, name, tensors, shape, attrs, dtype)
-        self.value_of[call] = _Value(made, axes)
-
-    def aligned(self, operand: Expr, axes: Axes | None) -> int:
-        """The operand as a tensor that broadcasts with tensors whose permutation `axes` is
-        pending."""
-        value = self.value_of[operand]
-        if axes is None or value.axes == axes:
-            return self._plain(operand) if axes is None else value.tensor
-        if value.axes is not None and len(value.axes) == len(axes):
-            return self._in_order(operand, inverse(axes))
-        plain = self._plain(operand)
-        shape = self.out.shape(plain)
-        padded = self.out.reshaped(plain, [*[1] * (len(axes) - len(shape)), *shape])
-        return self.out.transposed(padded, inverse(axes))
-
-    def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
-        """Add a vector along one axis: as bias, if the data's producer supports a bias along that
-        axis."""
-        data, vector = call.args
-        value, other = self.value_of[data], self._plain(vector)
-        shape = self.out.shape(value.tensor)
-        axis %= len(shape)
-        axis = axis if value.axes is None else value.axes[axis]
-        made = value.tensor
-        if self._may_fuse(data, value.tensor, [other]) and self.out.takes_bias(value.tensor, axis):
-            self.out.add_bias(value.tensor, other)
-        else:
-            laid = self.out.reshaped(other, [shape[axis], *[1] * (len(shape) - 1 - axis)])
-            tensors, attrs = [value.tensor, laid], {"alg": "add"}
-            fused = self._fused(operator, call.args, tensors, attrs, shape)
-            if fused is None:
-                dtype = self.out.dtype(value.tensor)
-                fused = self.out.op(operator.kind, "nn.bias_add", tensors, shape, attrs, dtype)
-            made = fused
-        self.value_of[call] = _Value(made, value.axes)
-
-    def _fused(
-        self,
-        operator: Operator,
-        operands: Sequence[Expr],
-        tensors: list[int],
-        attrs: dict[str, Any],
-        shape: Sequence[int],
-    ) -> int | None:
-        """Fuse an operation into the producer of one of its operands; returns that operand, or None
-        if that is impossible."""
-        order = list(range(len(tensors)))
-        if len(tensors) == 2 and attrs["alg"] not in COMMUTATIVE:
-            order = [0]
-        # Try the operand computed last first: its producer can read the other operand.
-        for n in sorted(order, key=lambda n: -self.out.defined_at[tensors[n]]):
-            tensor, others = tensors[n], tensors[:n] + tensors[n + 1 :]
-            if list(shape) != self.out.shape(tensor):
-                continue
-            if not self._may_fuse(operands[n], tensor, others):
-                continue
-            if operator.kind == "eltwise":
-                self.out.add_post_op(tensor, "eltwise", **attrs)
-            elif attrs["alg"] == "add" and self.out.is_bias(tensor, others[0]):
-                self.out.add_bias(tensor, others[0])
-            else:
-                self.out.add_post_op(tensor, "binary", input=others[0], **attrs)
-            return tensor
-        return None
-
-    def _may_fuse(self, operand: Expr, tensor: int, others: list[int]) -> bool:
-        return self._used_once(operand) and self.out.takes_post_op(tensor, others)
-
-    def _used_once(self, node: Expr) -> bool:
-        """Whether `node` has a single user; a projection counts as a use of its tuple."""
-        if isinstance(node, TupleGetItem) and self.uses[node.tuple_value] != 1:
-            return False
-        return self.uses[node] == 1
 
 
 def _batch_norm_results(call: Call) -> tuple[Expr, Expr, Expr]:
