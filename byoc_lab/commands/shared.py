@@ -323,5 +323,5 @@ def read_arrays(path: Path) -> Mapping[str, Any]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen classes for damaged files
-        message = f"{path} is not a file of arrays by name, as of numpy.savez: {error!s:.200}"
+        message = f"{path} is not a file of named arrays, as numpy.savez writes: {error!s:.200}"
         raise InputError(message) from error

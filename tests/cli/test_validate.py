@@ -53,7 +53,7 @@ def test_validate_with_invalid_inputs_exits_with_usage_error(
     for content in (b"no archive", b"PK\x03\x04 damaged", b""):
         other.write_bytes(content)
         assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
-        assert "is not a file of arrays by name" in capsys.readouterr().err
+        assert "is not a file of named arrays" in capsys.readouterr().err
     np.savez(other, y=np.ones(3))
     assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
     assert cli.main(["validate", str(file), "--inputs", str(tmp_path / "none")]) == cli.USAGE
@@ -73,5 +73,5 @@ def test_arrays_that_unpack_to_too_many_bytes_are_refused(
 @pytest.mark.parametrize("content", [b"", b"PK", b"text", b"\x93NUMPY\x01\0"])
 def test_file_without_named_arrays_raises_input_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(InputError, match="is not a file of arrays by name"):
+    with pytest.raises(InputError, match="is not a file of named arrays"):
         shared.read_arrays(tmp_path / "x.npz")

@@ -86,7 +86,7 @@ def FunctionWithFields(
 
 
 def _with_fields(kind: Any, parameters: str) -> Callable[..., Any]:
-    """The function for a kind of node: of the node and these fields of it."""
+    """Creates `{kind}WithFields`, whose parameters are a node and new values for its fields."""
     own, *names = parameters.split()
     optional = [Parameter(n, _ANYWHERE, default=None) for n in (*names, "virtual_device", "span")]
     signature = Signature([Parameter(own, _ANYWHERE), *optional])

@@ -126,7 +126,7 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
         return generated
     raise BuildError(
         f"{CODEGEN}{compiler} returned {type(generated).__name__} for region @{symbol}, not a "
-        f"module: return runtime.CSourceModuleCreate(...), what tvm.build made, or a "
+        f"module: return runtime.CSourceModuleCreate(...), a result of tvm.build, or a "
         f"byoc_lab.backends.ModuleRegion"
     )
 

@@ -43,7 +43,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 OUTSIDE_DATAFLOW = "the call is not in a dataflow block, and patterns are matched only there"
 NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
-"""The layouts of images that libraries for GPUs ask for."""
+"""The image layouts that GPU libraries require."""
 
 
 class RelaxExplanation(Answer):

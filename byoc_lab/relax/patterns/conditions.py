@@ -15,7 +15,7 @@ from byoc_lab.relay.op.framework.from_relax import plain
 SHOWN = 60
 """Maximum number of characters of a displayed value."""
 Verdict = bool | str
-"""Whether a condition is true, or what it leads to, in words."""
+"""Whether a condition is true, or a text that states its consequence."""
 _BRANCHES = (ast.stmt, ast.match_case, ast.ExceptHandler)
 _SCOPES = (ast.FunctionDef, ast.ClassDef)
 

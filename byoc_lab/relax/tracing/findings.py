@@ -179,8 +179,8 @@ def _composites_on_host(mod: MirroredModule) -> Iterator[Finding]:
         yield finding(
             "BYR001",
             Severity.WARNING,
-            f"composite {name} (@{gv.name_hint}) is in no function with the attribute Codegen, so "
-            f"that no back end gets it{reason}",
+            f"composite {name} (@{gv.name_hint}) is not in a function with the attribute Codegen, "
+            f"so no back end compiles it{reason}",
             f"run {MERGES} after FuseOpsByPattern, or FuseOpsByPattern(..., annotate_codegen=True)",
             function,
             gv.name_hint,

@@ -68,7 +68,7 @@ class _Shared:
 
 @cache
 def foreign_op(full_name: str) -> ForeignOp:
-    """The foreign operator of a name with its language, such as "relax.nn.conv2d"."""
+    """The foreign operator with a name that begins with its language, such as "relax.nn.conv2d"."""
     language, _, name = full_name.partition(".")
     return ForeignOp(language, name)
 

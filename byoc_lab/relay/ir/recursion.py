@@ -1,6 +1,6 @@
 """Recursive rules without a stack, for the parser, the printer and evaluators.
 
-A rule is a generator. Where a function would call itself, the rule yields the rule it needs and
+A rule is a generator. Instead of calling itself, the rule yields the rule it needs and
 receives the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
 """
 

@@ -121,7 +121,8 @@ def deformable_relation(
 def deformable_reference(
     attrs: AnyValue, data: np.ndarray, offset: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Positions outside the image give 0, even less than a pixel above or left of the image."""
+    """Positions outside the image give 0, even those less than one pixel above or left of the
+    image."""
     order, kernel_order, out_order = _orders(attrs)
     kind = np.dtype(attrs.out_dtype or data.dtype)
     images, w = data.transpose(order).astype(kind), weight.transpose(kernel_order).astype(kind)

@@ -70,7 +70,10 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         cut[letter] = sorted(ends | {1})
         for small, large in pairwise(cut[letter]):
             if large % small:
-                fail(op, f"blocks of {large} and {small} along {letter} are not multiples")
+                fail(
+                    op,
+                    f"block size {large} of axis {letter} is not a multiple of block size {small}",
+                )
             lengths[letter, small] = large // small
         more = cut[letter][-1] // inner
         if not isinstance(length, Unknown) and length % more:

@@ -218,7 +218,7 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
             if known == 1 or (isinstance(known, Unknown) and length != 1):
                 found[letter] = length
             elif length not in (1, known) and not isinstance(length, Unknown):
-                fail(op, f"axis {letter!r} of equation {equation!r} is {known} and {length}")
+                fail(op, f"axis {letter!r} of equation {equation!r} has sizes {known} and {length}")
     return found
 
 
