@@ -82,19 +82,12 @@ class Closure:
     name: GlobalVar | None = None
 
 
-class Observer:
-    """Observes every value. It may replace the values of constants and operator calls."""
+class Observer(ABC):
+    """Observes every value, and may replace it."""
 
-    def on_constant(self, node: Constant, value: Value) -> Value:
-        """The value to use for a constant."""
-        return value
-
-    def on_result(self, node: Call, args: list[Value], value: Value) -> Value:
-        """The value to use for the call of an operator."""
-        return value
-
-    def on_value(self, node: Expr, value: Value) -> None:
-        """Called when a node, or a parameter of a called function, gets its value."""
+    @abstractmethod
+    def on_value(self, node: Expr, value: Value) -> Value:
+        """The value to use for a node, or for a parameter of a called function."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +125,9 @@ class Interpreter(ABC):
                 node = stack.pop()
                 found = self.RULES[type(node)](self, node, frame)
                 value = (yield found) if isinstance(found, GeneratorType) else found
-                frame.values[node] = value
                 if self.observer is not None:
-                    self.observer.on_value(node, value)
+                    value = self.observer.on_value(node, value)
+                frame.values[node] = value
                 found = value = None
                 used = (node.body,) if isinstance(node, Let) else evaluated_first(node)
                 count_down(uses, used, frame.values)
@@ -152,9 +145,9 @@ class Interpreter(ABC):
 
     def bind(self, variable: Var, value: Value, frame: ScopeFrame) -> None:
         """Give a variable its value."""
-        frame.values[variable] = value
         if self.observer is not None:
-            self.observer.on_value(variable, value)
+            value = self.observer.on_value(variable, value)
+        frame.values[variable] = value
 
     def fail(self, node: Expr, reason: str) -> NoReturn:
         """Raise this interpreter's error, with the source location of `node`."""

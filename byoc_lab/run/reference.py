@@ -158,8 +158,9 @@ class Keep(Observer):
     def __init__(self) -> None:
         self.values: dict[Expr, Any] = {}
 
-    def on_value(self, node: Expr, value: Any) -> None:
+    def on_value(self, node: Expr, value: Any) -> Any:
         self.values[node] = value
+        return value
 
 
 _UNIT: tuple[()] = ()
@@ -198,18 +199,16 @@ class Reference(Interpreter):
         self.fail(node, f"%{node.name_hint} has no value: nothing binds it")
 
     def constant(self, node: Constant, frame: ScopeFrame) -> Any:
-        value = widened(node.numpy()) if self.wide else node.numpy()
-        return self.observer.on_constant(node, value) if self.observer else value
+        return widened(node.numpy()) if self.wide else node.numpy()
 
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         attrs = widened_attrs(node.attrs) if self.wide else node.attrs
         try:
-            value = evaluate_op(op, attrs, args)
+            return evaluate_op(op, attrs, args)
         except EvaluationError as error:
             if node.span is None:
                 raise
             raise EvaluationError(f"{node.span}: {error}") from error
-        return self.observer.on_result(node, args, value) if self.observer else value
 
     def enter(self, node: Call, callee: Closure, args: list[Any], frame: ScopeFrame) -> Steps:
         function = callee.function

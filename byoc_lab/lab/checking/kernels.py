@@ -12,17 +12,17 @@ anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
 from byoc_lab.errors import BuildError, ByocLabError, RegionError
 from byoc_lab.lab.checking.bounds.step import Array, flat, largest_difference
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
+from byoc_lab.lab.checking.bounds.uncertain import ErrorModel, Quantity, narrowed, observe_steps
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.comparison import Comparison, compare
-from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.lab.checking.tolerances import SAMPLES, bounded, tolerance
 from byoc_lab.passes.normal_form.to_graph_normal_form import graph_form
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -43,6 +43,8 @@ from byoc_lab.run.build import checked_region
 from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.reference import evaluate
 
+Compute = Callable[[Expr, "dict[Expr, Any]"], "Array | None"]
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -50,11 +52,11 @@ class Kernel:
 
     node: the value that was compared; call: the operator or composite that computes it; region: the
     symbol of its region. own: the error for the arguments that the kernel received. alone: whether
-    the composite around it was compiled alone, so that nothing outside is fused into it. step,
-    given, got, wanted, tolerance: a function of the step alone, its arguments, the computed and the
-    expected result, and its tolerance. complete: whether the code generator also compiled the other
-    parts of that composite alone; if not, the fault may be in one of them. whole: whether the step
-    is the whole region.
+    the composite around it was compiled alone, so that nothing outside is fused into it. got,
+    wanted, tolerance: the computed and the expected result, and its tolerance. step, given: for a
+    step that is wrong or was compiled alone, a function of the step alone and its arguments.
+    complete: whether the code generator also compiled the other parts of that composite alone; if
+    not, the fault may be in one of them. whole: whether the step is the whole region.
     """
 
     call: Call
@@ -96,7 +98,8 @@ class RegionChecker:
         self, region: LinkedRegion, mod: IRModule, samples: int | None = None, seed: int = 0
     ):
         self.region, self.mod = region, mod
-        self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
+        self.options: dict[str, Any] = {"samples": samples, "seed": seed}
+        self.model = ErrorModel(constants=0.0, samples=samples or SAMPLES, seed=seed)
         given, moved = _typed(region.function), dict[Expr, Expr]()
         # the region in graph form: each step uses the values of other steps directly
         flat_form = graph_form(given, moved)
@@ -139,7 +142,6 @@ class RegionChecker:
     ) -> list[Kernel]:
         """Checks each step of `function` on the computed values of the earlier steps."""
         nodes = region_values(function)
-        known: dict[Expr, Any] = dict(zip(function.params, arguments, strict=True))
         try:
             results = self.run(function, nodes, arguments)
         except (BuildError, RegionError) as error:
@@ -147,15 +149,41 @@ class RegionChecker:
                 f"@{self.region.symbol}: could not look inside: {self._refusal(error)} with all "
                 f"intermediate values as results ({error}); each step was compiled alone"
             )
-            return self.one_by_one(function, nodes, known)
-        values: dict[Expr, Any] = {**known, **dict(zip(nodes, results, strict=True))}
-        return [self.checked(node, values, values[node], alone) for node in nodes]
+            return self.one_by_one(function, arguments)
+        computed = dict(zip(nodes, results, strict=True))
+        return self.compared(function, arguments, lambda node, _: computed[node], alone)
 
-    def one_by_one(
-        self, function: Function, nodes: Sequence[Expr], values: dict[Expr, Any]
+    def compared(
+        self, function: Function, arguments: Sequence[Any], compute: Compute, alone: bool
     ) -> list[Kernel]:
-        found = []
-        for node in nodes:
+        """Compares each step of `function` with the reference for the same arguments.
+
+        compute: returns the result of a step for the values of the earlier steps; None if it cannot
+        be computed: later steps then get the exact result.
+        """
+        steps = set(region_values(function))
+        inputs = dict(zip(function.params, arguments, strict=True))
+        values: dict[Expr, Any] = dict(inputs.items())
+        found: list[Kernel] = []
+
+        def computed(node: Expr, wanted: Any) -> Array | None:
+            if node not in steps:
+                return None
+            got = compute(node, values)
+            if got is None:
+                got = values[node] = narrowed(wanted)
+            else:
+                values[node] = got
+                found.append(self.checked(node, wanted, values, alone))
+            return got
+
+        observe_steps(function, inputs, self.mod, self.model, computed)
+        return found
+
+    def one_by_one(self, function: Function, arguments: Sequence[Any]) -> list[Kernel]:
+        """Checks each step of `function`, compiled alone."""
+
+        def compute(node: Expr, values: dict[Expr, Any]) -> Array | None:
             step, given = _step(node, values)
             try:
                 (got,) = self.run(step, [step.body], given)
@@ -164,11 +192,11 @@ class RegionChecker:
                     f"@{self.region.symbol} {describe(node)}: {self._refusal(error)} alone "
                     f"({error}); it was checked only as part of its region"
                 )
-                values[node] = self.exact(step, given)
-                continue
-            values[node] = got
-            found.append(self.checked(node, values, got, True))
-        if len(nodes) > 1 and self.ignores_the_function(found):
+                return None
+            return got
+
+        found = self.compared(function, arguments, compute, True)
+        if len(region_values(function)) > 1 and self.ignores_the_function(found):
             self.reads_the_function = False
             self.notes.append(
                 f"@{self.region.symbol}: {self.region.compiler} computes the same for a step alone "
@@ -199,33 +227,24 @@ class RegionChecker:
                 return False
         return bool(alike)
 
-    def exact(self, step: Function, given: Sequence[Any]) -> Array:
-        """The exact result of a step, in the dtype of the module."""
-        inputs = dict(zip(step.params, given, strict=True))
-        run = observe(step, inputs, self.mod, EXACT_RUN, keep=False)
-        got: Array = narrowed(run.outputs[0])
-        return got
-
-    def checked(self, node: Expr, values: dict[Expr, Any], got: Array, alone: bool) -> Kernel:
+    def checked(self, node: Expr, wanted: Quantity, values: dict[Expr, Any], alone: bool) -> Kernel:
         """Compares the result of a step with the reference for the same arguments."""
-        step, given = _step(node, values)
-        inputs = dict(zip(step.params, given, strict=True))
-        wanted = bounded(step, inputs, self.mod, **self.options)
         call = node.tuple_value if isinstance(node, TupleGetItem) else node
         assert isinstance(call, Call)
         number = self.numbers.setdefault(self.sites.get(call, call), len(self.numbers))
         name = f"@{self.region.symbol} {step_name(call)} {number}"
         if alone:
             name += ", compiled alone" + f", on {self.inputs} inputs" * bool(self.inputs)
-        value, tolerance = wanted.outputs[0], wanted.tolerances[0]
+        got, value, allowed = values[node], wanted.value, tolerance(wanted)
         exact = self.exact_values.get(node)
         own = replace(
-            compare(name, got, value, tolerance, wanted.causes[0]),
+            compare(name, got, value, allowed, wanted.causes),
             call_site=self.sites.get(call),
             inherited=nan if exact is None else largest_difference(value, exact),
         )
+        step, given = _step(node, values) if alone or not own.ok else (None, [])
         symbol = self.region.symbol
-        return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
+        return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, allowed)
 
     def inside(self, kernel: Kernel) -> list[Kernel]:
         """Checks the operators of a composite, which is compiled alone."""
@@ -266,7 +285,7 @@ class RegionChecker:
         (got,) = self.run(self.function, [node], arguments)
         cut = _typed(Function(self.function.params, node))
         inputs = dict(zip(cut.params, arguments, strict=True))
-        wanted = bounded(cut, inputs, self.mod, **self.options)
+        wanted = bounded(cut, inputs, self.mod, exact_constants=True, **self.options)
         call = node.tuple_value if isinstance(node, TupleGetItem) else node
         assert isinstance(call, Call)
         name = f"@{self.region.symbol} up to {step_name(call)}"

@@ -24,12 +24,13 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.kernels import region_values
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import worst_of
-from byoc_lab.relay.ir.expr import Call, Function
+from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import build, evaluate
 from byoc_lab.run.build import linked_regions
 from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.reference import Reference
 from tests.lab.checking.faults import planted
 from tests.lab.checking.kernel_faults import (
     KERNEL_FAULTS,
@@ -235,6 +236,33 @@ def test_bisect_of_clean_kernels_finds_nothing() -> None:
     assert not found.found and "the code of " in str(found)
     alone = byoc_lab.bisect(partitioned("int8")[0], "dnnl", kernels=False)
     assert not alone.found and str(alone).startswith("no pass changed the numbers; the code of ")
+
+
+def test_number_of_reference_runs_is_independent_of_the_number_of_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One run checks every step of a region, each on the computed values of the earlier steps."""
+    run = Reference.run
+    runs = 0
+
+    def counted(self: Reference, *args: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return run(self, *args)
+
+    monkeypatch.setattr(Reference, "run", counted)
+    found = []
+    for steps in (2, 20):
+        value: Expr = relay.var("x", shape=(2, 4))
+        for _ in range(steps):
+            value = relay.tanh(value)
+        mod = infer_module(IRModule.from_expr(value))
+        built = build(byoc_lab.trace(mod, "dnnl").final)
+        runs = 0
+        report = byoc_lab.validate(mod, built, [np.ones((2, 4), np.float32)], detail="operator")
+        assert len(report.operators) == steps
+        found.append(runs)
+    assert found[0] == found[1]
 
 
 def test_at_least_twenty_kinds_of_kernel_faults_can_be_planted() -> None:

@@ -10,7 +10,7 @@ match.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from operator import attrgetter, methodcaller
@@ -33,12 +33,13 @@ from byoc_lab.relay.ir.ndarray import name_of, numpy_dtype
 from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
-from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
+from byoc_lab.run.interpreter import Closure, Observer, ScopeFrame, Steps
 from byoc_lab.run.reference import Reference, widened_attrs
 from byoc_lab.run.values import value_of
 
 Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
 OnRegion = Callable[["RegionCall"], "Sequence[Array] | None"]
+Computed = Callable[[Expr, Any], "Array | None"]
 FOLDING_ROUNDINGS = 4  # roundings of a weight into which a batch norm is folded
 
 
@@ -153,6 +154,22 @@ def observe(
         reference.exact = {*exact, *quantization_constants(function, *functions)}
     value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
     return Run(flat_quantities(value), reference.steps)
+
+
+def observe_steps(
+    function: Function,
+    inputs: Mapping[Var, Any],
+    mod: IRModule,
+    model: ErrorModel,
+    computed: Computed,
+) -> None:
+    """Run `function` on exact `inputs`, each step on the arguments that compiled code gave it.
+
+    computed: is called with each node and its value. It returns the array that the code computed
+    for the node; later steps have that array as an exact argument. None: the node is not a step.
+    """
+    reference = _StepByStep(mod, model, computed)
+    reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
 
 
 def quantization_constants(*functions: Function) -> Iterator[Constant]:
@@ -328,6 +345,33 @@ class _Uncertain(Reference):
                 )
             )
         return made
+
+
+class _StepByStep(_Uncertain, Observer):
+    """Replaces the value of each step by its computed array.
+
+    Samples correct the propagation of errors: they are drawn in the functions that a step calls; a
+    single operator on exact values needs none. Each step draws the same random numbers, whatever
+    precedes it.
+    """
+
+    def __init__(self, mod: IRModule, model: ErrorModel, computed: Computed):
+        super().__init__(mod, replace(model, samples=0), False, None, None)
+        self.inside_a_step, self.computed = model, computed
+        self.observer = self
+
+    def enter(self, node: Call, callee: Closure, args: list[Any], frame: ScopeFrame) -> Steps:
+        outside, self.model = self.model, self.inside_a_step
+        value = yield from super().enter(node, callee, args, frame)
+        self.model = outside
+        return value
+
+    def on_value(self, node: Expr, value: Any) -> Any:
+        array = self.computed(node, value)
+        if array is None:
+            return value
+        vars(self).pop("random", None)
+        return self.leaf(array, node)
 
 
 def _dtypes(node: Call, count: int) -> list[str]:
