@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -90,10 +91,7 @@ def test_all_public_names_are_listed_and_documented() -> None:
     assert {"build", "validate", "evaluate", "trace", "relax"} <= set(dir(byoc_lab))
     for name in byoc_lab.__all__:
         assert getattr(byoc_lab, name) is not None
-    script = "import byoc_lab, pydoc; print(pydoc.plain(pydoc.render_doc(byoc_lab)))"
-    shown = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=900
-    ).stdout
+    shown = pydoc.plain(pydoc.render_doc(byoc_lab))
     for name in ("build", "validate", "evaluate", "trace", "lint", "diff"):
         assert f"    {name}(" in shown
     with pytest.raises(AttributeError, match="has no attribute 'biuld'"):

@@ -161,6 +161,7 @@ def onnx_operator(call: Call) -> tuple[str, dict[str, object]]:
     }[name]
 
 
+@pytest.mark.slow
 def test_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> None:
     seen = 0
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from byoc_lab.compat import relay, transform, tvm
+from byoc_lab.compat.runtime.codegens import CODEGEN
 from byoc_lab.errors import BuildError
+from byoc_lab.run.backends import unregister_backend
 from tests.compilers import needs_cc
 
 PACKED = """
@@ -51,8 +53,17 @@ int helper(float* a, float* b, float* c) {
 
 
 @pytest.fixture
-def register() -> Callable[[str, Callable[..., Any]], None]:
-    return lambda name, function: tvm.register_func(name, function, override=True)
+def register() -> Iterator[Callable[[str, Callable[..., Any]], None]]:
+    """Registers functions of TVM's names; their code generators are forgotten after the test."""
+    names: list[str] = []
+
+    def registered(name: str, function: Callable[..., Any]) -> None:
+        names.append(name)
+        tvm.register_func(name, function, override=True)
+
+    yield registered
+    for name in names:
+        unregister_backend(name.removeprefix(CODEGEN))
 
 
 def partitioned(compiler: str) -> Any:

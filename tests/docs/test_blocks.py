@@ -20,6 +20,8 @@ from byoc_lab.relay import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from tools.docs.examples import BLOCK, DOCS, PYTHON, pages, run
 
+pytestmark = pytest.mark.usefixtures("processes_without_torch")
+
 # Pages whose blocks another test runs, because they need files and networks.
 ELSEWHERE = {
     "backends.md": "tests/backends/test_backends_page.py",

@@ -18,6 +18,7 @@ from byoc_lab.lessons.cases.networks import typed
 from byoc_lab.relay.dataflow_pattern import is_op, wildcard
 from tests.docs.test_commands import ROOT
 
+pytestmark = pytest.mark.usefixtures("processes_without_torch")
 LIMITS: dict[tuple[str, str], Callable[[], None]] = {}
 
 

@@ -40,8 +40,9 @@ def chain(kind: str) -> IRModule:
     return infer_module(IRModule.from_expr(made))
 
 
-@pytest.mark.parametrize("dtype", [None, "float64"])
-@pytest.mark.parametrize("kind", ["graph", "let", "function"])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("graph", None), ("graph", "float64"), ("let", None), ("function", None)]
+)
 def test_chain_needs_only_the_memory_of_live_values(kind: str, dtype: str | None) -> None:
     """The most memory is needed for the input, an argument and a result at once."""
     mod = chain(kind)

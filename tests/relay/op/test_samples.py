@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,17 +12,12 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.relay import Any, IRModule, Op, TensorType, TupleType
 from byoc_lab.relay.ir.attrs import Attr
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op import OpDef
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.samples import SAMPLES
 from tests.relay.op.samples.sample import Sample, called_op
-
-each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
-
-
-def typed(sample: Sample) -> relay.Function:
-    return infer_module(IRModule.from_expr(sample.function()))["main"]
 
 
 def test_every_operator_has_a_sample() -> None:
@@ -56,50 +52,41 @@ def test_missing_parts_are_detected() -> None:
     assert missing_parts(says)[-1] == "no reason for lacking relax, because it exists"
 
 
-@each_sample
-def test_value_has_the_inferred_type(sample: Sample) -> None:
-    """Type relation and reference agree on shape and dtype."""
-    result = evaluate(sample.function(), sample.data()).value
-
-    def check(value: object, ty: object) -> None:
-        if isinstance(ty, TupleType):
-            assert isinstance(value, tuple) and len(value) == len(ty.fields)
-            for v, t in zip(value, ty.fields, strict=True):
-                check(v, t)
-        else:
-            assert isinstance(value, np.ndarray) and isinstance(ty, TensorType)
-            known = [
-                a if isinstance(b, Any) else b for a, b in zip(value.shape, ty.shape, strict=True)
-            ]
-            assert (value.dtype.name, value.shape) == (ty.dtype, tuple(known))
-
-    check(result, typed(sample).body.checked_type)
-
-
-@each_sample
-def test_text_of_the_call_is_parsed_to_an_equal_call(sample: Sample) -> None:
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
+def test_sample_has_its_type_text_value_and_cost(sample: Sample) -> None:
     mod = infer_module(IRModule.from_expr(sample.function()))
+    narrow = evaluate(sample.function(), sample.data())
+    check_type(narrow.value, mod["main"].body.checked_type)
     assert relay.structural_equal(relay.parse(mod.astext()), mod)
+    check_wide(sample, narrow.outputs)
+    check_cost(sample, mod["main"])
 
 
-@each_sample
-def test_float64_gives_the_same_value_more_exactly(sample: Sample) -> None:
-    narrow = evaluate(sample.function(), sample.data()).outputs
+def check_type(value: object, ty: object) -> None:
+    """Type relation and reference agree on shape and dtype."""
+    if isinstance(ty, TupleType):
+        assert isinstance(value, tuple) and len(value) == len(ty.fields)
+        for v, t in zip(value, ty.fields, strict=True):
+            check_type(v, t)
+    else:
+        assert isinstance(value, np.ndarray) and isinstance(ty, TensorType)
+        known = [a if isinstance(b, Any) else b for a, b in zip(value.shape, ty.shape, strict=True)]
+        assert (value.dtype.name, value.shape) == (ty.dtype, tuple(known))
+
+
+def check_wide(sample: Sample, narrow: Sequence[np.ndarray]) -> None:
+    """float64 gives the same value more exactly."""
     wide = evaluate(sample.function(), sample.data(), dtype="float64").outputs
     for a, b in zip(narrow, wide, strict=True):
         assert b.dtype == (np.float64 if a.dtype == np.float32 else a.dtype)
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@each_sample
-def test_call_has_a_cost_and_a_pattern(sample: Sample) -> None:
+def check_cost(sample: Sample, function: relay.Function) -> None:
     call = called_op(sample)
     definition = call.op.definition
-    function = typed(sample)
-    inner = [
-        n for n in relay.ir.visit.post_order(function.body) if getattr(n, "op", None) is call.op
-    ]
-    types = [a.checked_type for a in inner[0].args]
-    flops = definition.flops(call.attrs, types, inner[0].checked_type)
+    inner = next(n for n in post_order(function.body) if getattr(n, "op", None) is call.op)
+    types = [a.checked_type for a in inner.args]
+    flops = definition.flops(call.attrs, types, inner.checked_type)
     assert isinstance(flops, int) and flops >= 0
     assert call.op.get_attr("TOpPattern") == int(definition.pattern)
