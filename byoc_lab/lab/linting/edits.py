@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from byoc_lab.relay.analysis.annotations import BEGIN, begin, compiler_of, end, is_annotation
@@ -66,11 +66,6 @@ def argument_edge(user: Expr, position: int) -> Edge:
     """The edge of an argument, with the numbering of findings: arguments of calls without the
     callee."""
     return user, position + isinstance(user, Call)
-
-
-def edges_to(value: Expr, users: Iterable[Expr]) -> tuple[Edge, ...]:
-    """All edges on which these users use the value."""
-    return tuple((u, n) for u in users for n, p in enumerate(u.parts()) if p is value)
 
 
 def edited(func: Function, edits: Sequence[Edit]) -> Function:

@@ -13,6 +13,7 @@ from byoc_lab.display import text_in_full
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining import decode, explain, explain_patterns
 from byoc_lab.lab.linting import lint
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, Sequential
@@ -205,6 +206,8 @@ class PipelineCase(LiveCase):
 
     level: ClassVar[int] = 3
     """The opt_level under which the author ran the passes."""
+    not_offloaded: ClassVar[str]
+    """The symptom of a case whose partitioned module has no region."""
 
     @abstractmethod
     def passes(self) -> list[Pass]:
@@ -213,6 +216,10 @@ class PipelineCase(LiveCase):
     @abstractmethod
     def right_passes(self) -> list[Pass]:
         """The correct passes, up to the annotation."""
+
+    def symptom(self, mod: IRModule) -> Symptom | None:
+        partitioned = PartitionGraph()(mod)
+        return None if regions_of(partitioned) else Symptom(self.not_offloaded, partitioned)
 
     def module(self) -> IRModule:
         return run_passes(self.plain(), self.passes(), self.level)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import PipelineCase, Symptom, regions_of
+from byoc_lab.lessons.cases.base import PipelineCase
 from byoc_lab.lessons.cases.networks import conv, image, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -33,6 +32,7 @@ class CompositeWithoutDot(PipelineCase):
     era = "0.7 to 0.19"
     fix = 'Name the pattern "<back end>.<kernel>".'
     cause = "BYL018"
+    not_offloaded = "nothing is offloaded, although there is a composite"
 
     def plain(self) -> IRModule:
         return typed(relay.nn.relu(conv(image())))
@@ -42,12 +42,6 @@ class CompositeWithoutDot(PipelineCase):
 
     def right_passes(self) -> list[Pass]:
         return _pipeline("dnnl.conv2d_relu")
-
-    def symptom(self, mod: IRModule) -> Symptom | None:
-        partitioned = PartitionGraph()(mod)
-        if regions_of(partitioned):
-            return None
-        return Symptom("nothing is offloaded, although there is a composite", partitioned)
 
 
 def _pipeline(name: str) -> list[Pass]:

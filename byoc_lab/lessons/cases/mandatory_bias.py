@@ -7,15 +7,12 @@ from typing import Any
 from byoc_lab.lessons.cases.base import (
     ExpectedDiagnosis,
     PipelineCase,
-    Symptom,
     patterns_say,
-    regions_of,
 )
 from byoc_lab.lessons.cases.networks import conv, image, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -40,6 +37,7 @@ class MandatoryBias(PipelineCase):
     era = "all"
     fix = "Make the bias optional in pattern and code generator, or add a bias of zeros."
     cause = "never"
+    not_offloaded = "a convolution without bias is not offloaded"
 
     def plain(self) -> IRModule:
         return typed(conv(image()))
@@ -52,12 +50,6 @@ class MandatoryBias(PipelineCase):
 
     def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(optional=False), self.plain())
-
-    def symptom(self, mod: IRModule) -> Symptom | None:
-        partitioned = PartitionGraph()(mod)
-        if regions_of(partitioned):
-            return None
-        return Symptom("a convolution without bias is not offloaded", partitioned)
 
 
 def _table(optional: bool) -> list[tuple[Any, ...]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import PipelineCase, Symptom, regions_of
+from byoc_lab.lessons.cases.base import PipelineCase
 from byoc_lab.lessons.cases.networks import conv, image, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 
@@ -26,6 +25,7 @@ class MisspeltTarget(PipelineCase):
     era = "all"
     fix = "Correct the name, or register the back end."
     cause = "BYL017"
+    not_offloaded = "the partitioned module has no region"
 
     def plain(self) -> IRModule:
         return typed(relay.nn.relu(conv(image())))
@@ -35,9 +35,3 @@ class MisspeltTarget(PipelineCase):
 
     def right_passes(self) -> list[Pass]:
         return [AnnotateTarget("dnnl"), MergeCompilerRegions()]
-
-    def symptom(self, mod: IRModule) -> Symptom | None:
-        partitioned = PartitionGraph()(mod)
-        if regions_of(partitioned):
-            return None
-        return Symptom("the partitioned module has no region", partitioned)

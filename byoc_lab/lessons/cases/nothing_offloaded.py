@@ -9,15 +9,12 @@ from byoc_lab import relay
 from byoc_lab.lessons.cases.base import (
     ExpectedDiagnosis,
     PipelineCase,
-    Symptom,
     patterns_say,
-    regions_of,
 )
 from byoc_lab.lessons.cases.networks import CHANNELS, image, numbers, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
@@ -41,6 +38,7 @@ class NothingOffloaded(PipelineCase):
     era = "all"
     fix = "Test what was offloaded, not only the numbers."
     cause = "refused"
+    not_offloaded = "the numbers are right, and the host computes all of them"
 
     def plain(self) -> IRModule:
         weight = numbers(CHANNELS, 1, 3, 3)
@@ -57,12 +55,6 @@ class NothingOffloaded(PipelineCase):
 
     def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(without_groups), self.plain())
-
-    def symptom(self, mod: IRModule) -> Symptom | None:
-        partitioned = PartitionGraph()(mod)
-        if regions_of(partitioned):
-            return None
-        return Symptom("the numbers are right, and the host computes all of them", partitioned)
 
 
 def without_groups(match: Call) -> bool:

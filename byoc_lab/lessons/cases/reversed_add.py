@@ -9,15 +9,12 @@ from byoc_lab import relay
 from byoc_lab.lessons.cases.base import (
     ExpectedDiagnosis,
     PipelineCase,
-    Symptom,
     patterns_say,
-    regions_of,
 )
 from byoc_lab.lessons.cases.networks import CHANNELS, conv, image, numbers, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Call, Constant
 from byoc_lab.relay.ir.module import IRModule
@@ -39,6 +36,7 @@ class ReversedAdd(PipelineCase):
     era = "0.7 to 0.19"
     fix = "Identify the operand by its kind (a constant, a call of conv2d), not by its position."
     cause = "refused"
+    not_offloaded = "conv2d with a bias is not offloaded"
 
     def plain(self) -> IRModule:
         return typed(relay.nn.relu(relay.add(numbers(CHANNELS, 1, 1), conv(image()))))
@@ -51,12 +49,6 @@ class ReversedAdd(PipelineCase):
 
     def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(second_is_constant), self.plain())
-
-    def symptom(self, mod: IRModule) -> Symptom | None:
-        partitioned = PartitionGraph()(mod)
-        if regions_of(partitioned):
-            return None
-        return Symptom("conv2d with a bias is not offloaded", partitioned)
 
 
 def second_is_constant(match: Call) -> bool:

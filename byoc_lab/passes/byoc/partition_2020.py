@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.framework.hook import is_heard, keeps_in, report, rewriting
-from byoc_lab.passes.framework.passes import is_optimizable
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report
+from byoc_lab.passes.framework.passes import each_function
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -39,12 +39,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 def partition_2020(mod: IRModule) -> IRModule:
     """Partition annotated regions into closures, nested if a begin is missing."""
-    out = mod.copy()
-    for gv, func in mod.functions.items():
-        if is_optimizable(func):
-            with rewriting(func, gv.name_hint):
-                out.functions[gv] = _Partitioner().run(func)
-    return infer_module(out)
+    return infer_module(each_function(mod, lambda func, out: _Partitioner().run(func)))
 
 
 class _Subgraph:

@@ -185,6 +185,17 @@ class FunctionPass(Pass):
         """A function of `mod` after the pass."""
 
 
+def each_function(mod: IRModule, change: Callable[[Function, IRModule], Function]) -> IRModule:
+    """A copy of a module with each optimizable function replaced by `change(function, copy)`; the
+    types are not inferred again."""
+    out = mod.copy()
+    for gv, func in mod.functions.items():
+        if is_optimizable(func):
+            with rewriting(func, gv.name_hint):
+                out.functions[gv] = change(func, out)
+    return out
+
+
 class Sequential(Pass):
     """Passes one after the other; itself a pass.
 

@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import counted
-from byoc_lab.passes.framework.hook import report, rewriting
-from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.framework.hook import report
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, each_function
 from byoc_lab.relay.ir.adt import Constructor, Match
 from byoc_lab.relay.ir.ancestor_tree import AncestorTree
 from byoc_lab.relay.ir.expr import (
@@ -43,12 +43,7 @@ class ToANormalForm(ModulePass):
     opt_level = 1
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        out = mod.copy()
-        for gv, func in mod.functions.items():
-            if is_optimizable(func):
-                with rewriting(func, gv.name_hint):
-                    out.functions[gv] = Normaliser(func).run()
-        return out
+        return each_function(mod, lambda func, out: Normaliser(func).run())
 
 
 @dataclass(eq=False)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.errors import counted
-from byoc_lab.passes.framework.hook import report, rewriting
-from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.framework.hook import report
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, each_function
 from byoc_lab.passes.normal_form.to_a_normal_form import Normaliser, is_open
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -30,12 +30,7 @@ class ToBasicBlockNormalForm(ModulePass):
     opt_level = 1
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        out = mod.copy()
-        for gv, func in mod.functions.items():
-            if is_optimizable(func):
-                with rewriting(func, gv.name_hint):
-                    out.functions[gv] = _BlockNormaliser(func).run()
-        return out
+        return each_function(mod, lambda func, out: _BlockNormaliser(func).run())
 
 
 def find_lifted(expr: Expr) -> Iterator[Expr]:

@@ -6,8 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import report_function, rewriting
-from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable, typed_as
+from byoc_lab.passes.framework.hook import report_function
+from byoc_lab.passes.framework.passes import (
+    ModulePass,
+    PassContext,
+    each_function,
+    typed_as,
+)
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -34,12 +39,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
         return "OutlineCompilerFunctions"
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        out = mod.copy()
-        for gv, func in mod.functions.items():
-            if is_optimizable(func):
-                with rewriting(func, gv.name_hint):
-                    out.functions[gv] = self._outline(func, out)
-        return typed_as(mod, out)
+        return typed_as(mod, each_function(mod, self._outline))
 
     def _outline(self, func: Function, out: IRModule) -> Function:
         lets = {n.var: n.value for n in post_order(func) if isinstance(n, Let)}

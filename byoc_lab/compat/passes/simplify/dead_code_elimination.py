@@ -6,8 +6,7 @@ from collections import Counter
 from typing import Any
 
 from byoc_lab.compat.passes.simplify.purity import Purity
-from byoc_lab.passes.framework.hook import rewriting
-from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, each_function
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Expr, Function, Let, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -36,13 +35,8 @@ class DeadCodeElimination(ModulePass):
         self.ignore_impurity = ignore_impurity
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        out = mod.copy()
         purity = Purity(mod)
-        for gv, func in mod.functions.items():
-            if is_optimizable(func):
-                with rewriting(func, gv.name_hint):
-                    out.functions[gv] = self._eliminate(func, purity)
-        return infer_module(out)
+        return infer_module(each_function(mod, lambda func, out: self._eliminate(func, purity)))
 
     def _eliminate(self, func: Function, purity: Purity) -> Function:
         lets = {n.var: n for n in post_order(func) if isinstance(n, Let)}
