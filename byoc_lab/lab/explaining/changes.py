@@ -15,6 +15,7 @@ from byoc_lab.lab.explaining.module_changes import (
     computed_once,
     computed_twice,
     other_attributes,
+    size_parameters,
     swapped,
     unknown_inputs,
     with_shapes,
@@ -32,6 +33,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked
+from byoc_lab.passes.simplify.dynamic_to_static import DynamicToStatic
 from byoc_lab.relay.analysis.guessed_sizes import BATCH, guessed_sizes
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.visit import post_order
@@ -61,6 +63,7 @@ class Changes(PassChanges):
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
         yield from self._with_lengths()
+        yield from self._with_sizes()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
             "merge": self._without_pass, "malformed": self._well_formed,
@@ -89,15 +92,8 @@ class Changes(PassChanges):
         """Bind all weights, and run the simplifying and folding passes."""
         for trial in self.with_bound(self.inquiry.weights, "all weights"):
             yield trial
-            names = self._preparing
-            if names:
-                setup, where = self._with_new(trial.setup, map(self._pass, names))
-                yield replace(
-                    trial,
-                    what=f"{trial.what}; and run {enumerated(dict.fromkeys(names))} {where}",
-                    setup=setup,
-                    key=(trial.key, names),
-                )
+            if self._preparing:
+                yield self._and_passes(trial, self._preparing)
 
     def _names(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         target = self.inquiry.target
@@ -174,6 +170,19 @@ class Changes(PassChanges):
                 f"outside of the match" + (f", and for {it} {enumerated(rest)}" if rest else ""),
                 computed_twice(inquiry.setup.mod, given, match),
             )
+
+    def _with_sizes(self) -> Iterator[Trial]:
+        """Bind the parameters from which dynamic operators take sizes, and make these operators
+        static."""
+        for trial in self.with_bound(size_parameters(self.inquiry.setup.mod)):
+            yield trial
+            yield self._and_passes(trial, (DynamicToStatic.__name__,))
+
+    def _and_passes(self, trial: Trial, names: tuple[str, ...]) -> Trial:
+        """A trial that also runs passes."""
+        setup, where = self._with_new(trial.setup, map(self._pass, names))
+        what = f"{trial.what}; and run {enumerated(dict.fromkeys(names))} {where}"
+        return replace(trial, what=what, setup=setup, key=(trial.key, names))
 
     def _with_lengths(self) -> Iterator[Trial]:
         mod = self.inquiry.setup.mod

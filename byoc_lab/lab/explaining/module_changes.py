@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.relay.op.tensor.dyn import has_static_form, run_time_arguments
 from byoc_lab.relay.op.tensor.reduce import reduced_axes
 
 Edited = tuple[IRModule, dict[Call, Call]]
@@ -225,6 +226,24 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
         [n for n in post_order(*m.functions.values()) if isinstance(n, Call)] for m in (mod, out)
     )
     return out, dict(zip(*calls, strict=True))
+
+
+def size_parameters(mod: IRModule) -> list[str]:
+    """The parameters of @main that only decide the sizes of dynamic operators."""
+    if "main" not in mod:
+        return []
+    body = mod["main"].body
+    sizes = [a for n in post_order(body) if has_static_form(n) for a in run_time_arguments(n)]
+    data: set[Expr] = set()
+    todo = [body] if sizes else []
+    while todo:
+        node = todo.pop()
+        if node not in data:
+            data.add(node)
+            skipped = run_time_arguments(node) if has_static_form(node) else ()
+            todo += (part for part in node.parts() if part not in skipped)
+    only = set(post_order(*sizes)) - data
+    return [p.name_hint for p in mod["main"].params if p in only]
 
 
 def unknown_inputs(mod: IRModule) -> dict[str, Sequence[Any]]:

@@ -114,6 +114,17 @@ DNNL = [
         lambda: relay.stack([nn.relu(x()), nn.relu(x(name="y"))], 1), "OffloadDataMovement",
     ),
     Planted(
+        "an image size that is an input", "no-pattern", "dyn.image.resize2d",
+        lambda: relay.tanh(relay.image.resize2d(nn.relu(x(1, 4, 8, 8)), _size())),
+        "bind %size with bind_params_by_name(mod['main'], params); tried with ones as values; and "
+        "run DynamicToStatic before MergeComposite",
+    ),
+    Planted(
+        "a result whose size is an input", "predicate", "nn.relu",
+        lambda: nn.relu(relay.image.resize2d(x(1, 4, 8, 8), _size())),
+        "bind %size with bind_params_by_name",
+    ),
+    Planted(
         "no operand", "no-operand", "zeros",
         lambda: relay.add(relay.exp(x(2)), relay.zeros((2,), "float32")), table=[],
         supports=["zeros", "add"],
@@ -193,6 +204,10 @@ DNNL = [
         passes=lambda: steps(SimplifyInference(), target="dnnl", table=pattern_table())(),
     ),
 ]  # fmt: skip
+
+
+def _size() -> relay.Var:
+    return relay.var("size", shape=(2,), dtype="int64")
 
 
 def _gelu(

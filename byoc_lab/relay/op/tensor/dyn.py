@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
+from typing import TypeGuard
 
 import numpy as np
 
@@ -157,10 +158,17 @@ def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> A
     return schema.make(values)
 
 
-def has_static_form(expr: Expr) -> bool:
+def has_static_form(expr: Expr) -> TypeGuard[Call]:
     """Whether `expr` calls a dynamic operator that has a static form: all but dyn.expand_dims, as
     in TVM."""
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in WITH_STATIC_FORM
+
+
+def run_time_arguments(call: Call) -> list[Expr]:
+    """The arguments of a call of a dynamic operator that are attributes of its static form."""
+    assert isinstance(call.op, Op)
+    named = zip(call.op.definition.inputs, call.args, strict=True)
+    return [arg for name, arg in named if name in DYNAMIC[call.op.name]]
 
 
 def static_form(call: Call) -> Call | None:
