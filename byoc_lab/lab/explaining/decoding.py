@@ -12,10 +12,12 @@ from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError
 from byoc_lab.lab.explaining.log_text import plain
 from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.explaining.messages.partitioning import EARLIEST
 from byoc_lab.lab.explaining.messages.raised import own_errors, own_message, recognizable
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.linting.external import compilers_of, external_functions
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -254,6 +256,8 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
     names = NodeNames(mod if mod is not None else IRModule())
     size, (text, given) = len(text), plain(text)
     matches = _matches(text, ALL) or _own_matches(text, own, findings)
+    if mod is not None and any(message.era == EARLIEST for _, _, message, _ in matches):
+        findings = list(lint(mod, [PartitionGraph(era="2020-01")]))
     found = [
         _meaning(
             message, text[start : _closed(text, start, end)], given(start), values, findings, node,

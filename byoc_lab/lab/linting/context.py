@@ -86,6 +86,12 @@ class Context:
             return tuple(self.backend.patterns())
         return ()
 
+    @cached_property
+    def drops_default(self) -> bool:
+        """Whether PartitionGraph drops the annotations of "default"; that of January 2020 treats
+        them as those of any other compiler."""
+        return all(p.era is None for p in self.running if isinstance(p, PartitionGraph))
+
     @property
     def may_merge(self) -> bool:
         """Whether MergeCompilerRegions may run: false only for a given pipeline without it."""

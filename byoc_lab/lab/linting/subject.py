@@ -193,10 +193,14 @@ class Subject:
 
     @cached_property
     def offloaded(self) -> list[Region]:
-        """The regions of compilers other than "default", whose annotations PartitionGraph drops."""
-        return [r for r in self.all_regions if r.target != DEFAULT]
+        """The regions of which PartitionGraph creates functions."""
+        return [r for r in self.all_regions if not self.is_dropped(r.target)]
+
+    def is_dropped(self, compiler: str) -> bool:
+        """Whether PartitionGraph drops the annotations of a compiler, as of "default"."""
+        return compiler == DEFAULT and self.context.drops_default
 
     def offloaded_region(self, node: Expr) -> Region | None:
         """The region of a node, if PartitionGraph creates a function for it."""
         region = self.regions.of(node)
-        return None if region is None or region.target == DEFAULT else region
+        return None if region is None or self.is_dropped(region.target) else region

@@ -9,8 +9,12 @@ from functools import cache
 
 import pytest
 
-from byoc_lab import fix, lint
+from byoc_lab import decode, fix, lint
+from byoc_lab.errors import ByocLabError, PartitionError, WellFormedError
+from byoc_lab.passes import InferType, PartitionGraph
+from byoc_lab.relay.analysis.annotations import DEFAULT, compiler_of
 from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.module import IRModule
 from tests.lab.linting.mutants import Mutant, corpus, is_valid, mutants
 from tests.lab.linting.random_annotated import WAYS, random_module
 from tests.lab.linting.sweep import examine
@@ -66,6 +70,33 @@ def test_cycle_from_a_missing_begin_or_a_nested_region_is_listed_below_its_cause
             assert "BYL012" not in codes or len(codes) == 1, str(mutant)
             below += sum(f.code == "BYL012" for f in mutant.findings) - codes.count("BYL012")
     assert below
+
+
+def test_annotation_of_default_at_fault_for_the_first_partitioner_has_a_finding_near_it() -> None:
+    """PartitionGraph of January 2020 does not drop the annotations of "default"."""
+    raised = 0
+    for mod in (random_module(seed) for seed in SEEDS if seed % len(WAYS) < 2):
+        of_default = (m for m in mutants(mod) if compiler_of(m.annotation) == DEFAULT)
+        for mutant in of_default if _is_valid_in_2020(mod) else ():
+            try:
+                PartitionGraph(era="2020-01")(InferType()(mutant.mod))
+            except WellFormedError:
+                continue  # a variable outside of its let
+            except PartitionError as error:
+                raised += 1
+                (found,) = decode(error, mutant.mod)
+                places = ({f.node, *f.others} for f in found.findings)
+                assert any(not mutant.near.isdisjoint(place) for place in places), str(mutant)
+    assert raised > 20
+
+
+def _is_valid_in_2020(mod: IRModule) -> bool:
+    try:
+        PartitionGraph(era="2020-01")(mod)
+    except ByocLabError:
+        return False
+    assert not lint(mod, [PartitionGraph(era="2020-01")], rules=["BYL001", "BYL002", "BYL003"])
+    return True
 
 
 def _is_restored(mutant: Mutant) -> bool:

@@ -14,6 +14,7 @@ VARIABLES = r"free variables: \[(?P<variables>(?:relay\.)?Var\([^\n]{0,2000})"
 FUNCTION = r"fv\.size\(\) == 0 ?\(\d+ vs\. 0\) ?: ?Function:\s*fn \("
 TO_VARIABLES = r"[^\n]*\{\n[\s\S]{0,150000}?" + VARIABLES
 ANY_TVM = "TVM 0.6 to 0.19"
+EARLIEST = "January to April 2020"
 OPEN = (
     "is the input of a region that was opened and has no end, so that no function was made of it: "
     "a compiler_begin without its compiler_end, one more begin in a region, a value of a region "
@@ -117,7 +118,7 @@ MESSAGES = (
         "open-region-2020",
         ("free variables: [Var(",),
         r"free variables: \[Var\((?P<variable>\w+?_input\d+),",
-        "January to April 2020",
+        EARLIEST,
         "%{variable} is the input of a subgraph that was opened and never closed",
         "Put a compiler_end on the value that leaves it, or remove the begin",
         ("Check failed: fv.size() == 0 (1 vs. 0) : There are free variables: "
@@ -193,7 +194,7 @@ MESSAGES = (
         "no-subgraph-for-begin",
         ("Cannot find the corresponding subgraph for start annotation",),
         r"Cannot find the corresponding subgraph for start annotation",
-        "January to April 2020",
+        EARLIEST,
         "A compiler_begin opens a subgraph that nothing closes",
         "Put a compiler_end on the value that leaves the subgraph, or remove the begin",
         ("Check failed: sg != nullptr: Cannot find the corresponding subgraph for start "

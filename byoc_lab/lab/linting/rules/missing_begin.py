@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.lab.linting.boundaries import was_meant
 from byoc_lab.lab.linting.edits import Begin, End, Proposal, Remove, argument_edge
-from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, describe
 
@@ -129,7 +129,7 @@ class MissingBegin(LintRule):
         wholes.sort(key=len)  # one forgotten begin is likelier than several
         remove = Proposal(f"remove compiler_end[{compiler}]", subject.name, (Remove(end),))
         if not any(wholes):
-            if compiler == DEFAULT and not subject.context.may_merge:
+            if subject.is_dropped(compiler) and not subject.context.may_merge:
                 return
             yield self.finding(
                 f"compiler_end[{compiler}] closes no region: {describe(end.args[0])} is not in one",
@@ -138,7 +138,7 @@ class MissingBegin(LintRule):
                 end,
                 subject,
                 0,
-                severity=_severity(compiler),
+                severity=_severity(compiler, subject),
                 proposals=[remove],
             )
             return
@@ -163,7 +163,7 @@ class MissingBegin(LintRule):
         others: Sequence[Expr] = (),
         own: bool = True,
     ) -> Iterator[Finding]:
-        if compiler == DEFAULT and not subject.context.may_merge:
+        if subject.is_dropped(compiler) and not subject.context.may_merge:
             return
         value = _operands(user)[position]
         origin = describe(value)
@@ -187,7 +187,7 @@ class MissingBegin(LintRule):
             user,
             subject,
             position,
-            severity=_severity(compiler),
+            severity=_severity(compiler, subject),
             covers=frozenset((user,)),
             others=others,
             proposals=[*direct, *more],
@@ -197,8 +197,8 @@ class MissingBegin(LintRule):
 _Argument = tuple[Expr, int]
 
 
-def _severity(compiler: str) -> Severity:
-    return Severity.WARNING if compiler == DEFAULT else Severity.ERROR
+def _severity(compiler: str, subject: Subject) -> Severity:
+    return Severity.WARNING if subject.is_dropped(compiler) else Severity.ERROR
 
 
 def _title(edges: Sequence[_Argument], compiler: str) -> str:

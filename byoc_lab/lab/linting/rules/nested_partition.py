@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
 from byoc_lab.lab.linting.edits import Edge, Proposal, Remove
-from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
 
@@ -70,7 +70,7 @@ class NestedPartition(LintRule):
             if is_annotation(node, BEGIN):
                 yield from self._begin_inside(node, subject)
             elif is_annotation(node, END) and is_annotation(_value(node), END):
-                if {compiler_of(node), compiler_of(_value(node))} != {DEFAULT}:
+                if not all(subject.is_dropped(compiler_of(n)) for n in (node, _value(node))):
                     yield self._closed_twice(node, subject)
             elif isinstance(node, Function) and node is not subject.func:
                 yield from self._function_inside(node, subject)
