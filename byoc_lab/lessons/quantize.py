@@ -109,6 +109,9 @@ def _number(value: float) -> Expr:
     return const(np.asarray(value, np.float32))
 
 
+LARGEST_BIAS = 2**30
+"""A larger bias, in the scale of int32 sums, is added as a real number: the sums could overflow. The
+scale is tiny if all samples or all weights of a channel are zero."""
 ZERO = const(np.asarray(0, np.int32))
 
 
@@ -176,8 +179,11 @@ class Quantizer:
             return qnn.quantize(value, _number(scale), ZERO, out_dtype=dtype)
         sums = value.expr
         if value.bias is not None:
-            whole = np.round(value.bias.astype(np.float64) / value.scale).astype(np.int32)
-            sums = builder(Op.get("nn.bias_add"))(sums, const(whole), axis=1)
+            whole = np.round(value.bias.astype(np.float64) / value.scale)
+            if np.abs(whole).max() > LARGEST_BIAS:
+                real = self._real_sums(value)
+                return qnn.quantize(real, _number(scale), ZERO, out_dtype=dtype)
+            sums = builder(Op.get("nn.bias_add"))(sums, const(whole.astype(np.int32)), axis=1)
         ends = (const(value.scale), ZERO, _number(scale), ZERO)
         return qnn.requantize(sums, *ends, axis=1, out_dtype=dtype)
 
@@ -190,6 +196,10 @@ class Quantizer:
         if value.positive:
             narrow = self._narrow(node)
             return qnn.dequantize(narrow.expr, _number(narrow.scale), ZERO)
+        return self._real_sums(value)
+
+    def _real_sums(self, value: Sums) -> Expr:
+        """The sums with their bias as float32, without the relu."""
         real = qnn.dequantize(value.expr, const(value.scale), ZERO, axis=1)
         if value.bias is None:
             return real

@@ -37,6 +37,23 @@ def test_samples_other_than_a_list_of_arrays_are_refused(samples, found) -> None
         quantize(IRModule(), None, samples)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("sample", "weight"), [(0, 1), (1e-30, 1), (1, 0)])
+def test_bias_that_is_huge_in_the_scale_of_the_sums_is_added_exactly(
+    sample: float, weight: float, last: bool
+) -> None:
+    data = np.full((1, 3, 4, 4), sample, np.float32)
+    weights = relay.const(np.full((4, 3, 3, 3), weight, np.float32))
+    bias = relay.const(np.float32([-1, 0, 0.5, 2]))
+    net = nn.relu(nn.bias_add(nn.conv2d(relay.var("x", shape=data.shape), weights), bias))
+    mod = IRModule.from_expr(
+        net if last else nn.conv2d(net, relay.const(np.ones((1, 4, 1, 1), "float32")))
+    )
+    real, whole = (evaluate(m, [data]).value for m in (mod, quantize(mod, None, [data])))
+    np.testing.assert_allclose(whole, real, rtol=0.01, atol=0.01)
+
+
 def test_quantized_mobilenet_is_close_to_float32() -> None:
     mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
     rng = np.random.default_rng(0)
