@@ -110,8 +110,8 @@ def _number(value: float) -> Expr:
 
 
 LARGEST_BIAS = 2**30
-"""A larger bias, in the scale of int32 sums, is added as a real number: the sums could overflow. The
-scale is tiny if all samples or all weights of a channel are zero."""
+"""A larger bias, in the scale of int32 sums, is added as a real number, because the sums could
+overflow. The scale is tiny if all samples or all weights of a channel are zero."""
 ZERO = const(np.asarray(0, np.int32))
 
 
