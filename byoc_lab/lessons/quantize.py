@@ -109,7 +109,7 @@ def _number(value: float) -> Expr:
     return const(np.asarray(value, np.float32))
 
 
-LARGEST_BIAS = 2**30
+MAX_BIAS = 2**30
 """A larger bias, in the scale of int32 sums, is added as a real number, because the sums could
 overflow. The scale is tiny if all samples or all weights of a channel are zero."""
 ZERO = const(np.asarray(0, np.int32))
@@ -180,7 +180,7 @@ class Quantizer:
         sums = value.expr
         if value.bias is not None:
             whole = np.round(value.bias.astype(np.float64) / value.scale)
-            if np.abs(whole).max() > LARGEST_BIAS:
+            if np.abs(whole).max() > MAX_BIAS:
                 real = self._real_sums(value)
                 return qnn.quantize(real, _number(scale), ZERO, out_dtype=dtype)
             sums = builder(Op.get("nn.bias_add"))(sums, const(whole.astype(np.int32)), axis=1)
