@@ -86,12 +86,12 @@ def test_encoder_with_a_given_sequence_length_computes_the_same(given: dict[str,
         (["n", 3, 4], [2, 4, 5]),
         (["n", "m", 3, 4], [2, 4, 5]),
         ([2, 1, 3, "k"], ["n", "k", 5]),
-        (["n", "k"], ["m", "k", 5]),
-        (["n", 4], [3, 4, 5]),
         (["n", 1, 3, 4], ["n", 2, 4, 5]),
-        ([2, 3, "n", "k"], [2, 3, "k", 5]),
         ([2, 3, "n", 4], [2, 3, 4, "m"]),
-        ([2, 1, "n", 4], [2, 3, 4, 5]),
+        pytest.param(["n", "k"], ["m", "k", 5], marks=pytest.mark.slow),
+        pytest.param(["n", 4], [3, 4, 5], marks=pytest.mark.slow),
+        pytest.param([2, 3, "n", "k"], [2, 3, "k", 5], marks=pytest.mark.slow),
+        pytest.param([2, 1, "n", 4], [2, 3, 4, 5], marks=pytest.mark.slow),
     ],
 )
 def test_matmul_of_batches_that_broadcast_at_run_time_equals_onnxruntime(
@@ -135,7 +135,7 @@ def test_build_error_says_how_to_make_a_value_constant(
         [helper.make_tensor_value_info("y", integer, None)], numbers,
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    words = rf"Relax, where {kind}.* must be .*constant.*, if they never change, .*--freeze on"
+.*constant {kind}.*, if they never change, .*--freeze on"
     with pytest.raises(BuildError, match=words):
         byoc_lab.build(from_onnx(model)[0])
     mod, _ = from_onnx(model, freeze={"n": value})

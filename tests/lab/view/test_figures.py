@@ -45,7 +45,7 @@ def test_figure_has_a_bar_for_each_comparison_and_hatches_wrong_bars() -> None:
     assert drawn.shape == (3, 4) and drawn[2, 3] == 1 and drawn.sum() == 1
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (1, 2, 3, 4)])
+@pytest.mark.parametrize("shape", [(), (5,), (1, 2, 3, 4)])
 def test_report_of_any_shape_can_be_drawn(shape: tuple[int, ...]) -> None:
     _report(2.0, shape=shape).plot().draw_without_rendering()
 

@@ -247,8 +247,9 @@ OPERATORS = sorted({sample.op for sample in SAMPLES if relax_name(sample.op)})
 IN_OTHERS = {"nn.batch_norm", "not_equal", "ones_like", "round", "zeros_like"}
 
 
+@pytest.mark.parametrize("each_sample", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_operator_matches_if_relax_has_it(operator: str) -> None:
+def test_operator_matches_if_relax_has_it(operator: str, each_sample: bool) -> None:
     """A wrongly translated name, or different operands, would never match."""
     name, found = relax_name(operator), 0
     inputs = relay.Op.get(operator).definition.inputs
@@ -260,6 +261,8 @@ def test_operator_matches_if_relax_has_it(operator: str) -> None:
             continue  # Relax cannot compute the sample
         if "npu.x" in composite_names(partitioned(mod, "test", [entry])):
             found += 1
+            if not each_sample:
+                break
         else:
             left = applied(preparing_passes(), mod, "test")
             assert name not in [c.name for c in operator_calls(left["main"])], sample.label

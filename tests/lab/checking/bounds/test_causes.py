@@ -75,14 +75,16 @@ def offloaded(sample: Sample) -> tuple[IRModule, IRModule]:
 
 
 def fed(sample: Sample) -> Iterator[list[np.ndarray]]:
-    """Inputs: special values everywhere, then each one alone among ordinary numbers."""
+    """Inputs: different special values, then each one alone among ordinary numbers, and the most
+    special ones everywhere."""
     ordinary = sample.data()
     yield [np.resize(SPECIAL, ordinary[0].shape), *ordinary[1:]]
     for number in SPECIAL:
         one = ordinary[0].copy()
         one.flat[one.size // 2] = number
         yield [one, *ordinary[1:]]
-        yield [np.full_like(one, number), *ordinary[1:]]
+        if not abs(number) < 1e38:
+            yield [np.full_like(one, number), *ordinary[1:]]
 
 
 @pytest.mark.parametrize("sample", FORMS, ids=lambda s: s.label)

@@ -154,7 +154,7 @@ SAMPLED = 4  # number of checked rewrites per pass
         pytest.param(layers_with_parameters, SAMPLED, id="chain of layers"),
         pytest.param(lambda: chain(True), None, id="chain of blocks"),
         pytest.param(transformer, None, id="transformer", marks=pytest.mark.slow),
-        pytest.param(mobilenet, SAMPLED, id="mobilenet"),
+        pytest.param(mobilenet, SAMPLED, id="mobilenet", marks=pytest.mark.slow),
         pytest.param(resnet, SAMPLED, id="resnet-50", marks=pytest.mark.slow),
         pytest.param(inception, SAMPLED, id="inception-v3", marks=pytest.mark.slow),
     ],

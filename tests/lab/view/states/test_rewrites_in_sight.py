@@ -54,7 +54,6 @@ SAMPLED = 4  # number of checked rewrites per pass
         pytest.param(layers_with_parameters, SAMPLED, id="some of a chain of layers"),
         pytest.param(layers_with_parameters, None, id="chain of layers", marks=pytest.mark.slow),
         pytest.param(lambda: chain(True), None, id="chain of blocks"),
-        pytest.param(mobilenet, SAMPLED, id="some of mobilenet"),
         pytest.param(mobilenet, None, id="mobilenet", marks=pytest.mark.slow),
         pytest.param(transformer, None, id="transformer", marks=pytest.mark.slow),
         pytest.param(resnet, SAMPLED, id="resnet-50", marks=pytest.mark.slow),
