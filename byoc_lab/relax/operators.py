@@ -153,7 +153,7 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
     if read is None:
         raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
     try:
-        made = read(relax_call(call, type_of), *map(_for_converter, operands))
+        made = read(relax_call(call, type_of), *operands)
     except ImporterError as error:
         raise BuildError(str(error)) from None
     return _as_call_or_tuple(made) if isinstance(made, list) else made
@@ -164,12 +164,6 @@ def _as_call_or_tuple(fields: list[Expr]) -> Expr:
     items = [field for field in fields if isinstance(field, TupleGetItem)]
     calls = {item.tuple_value for item in items}
     return calls.pop() if len(items) == len(fields) and len(calls) == 1 else Tuple(fields)
-
-
-def _for_converter(operand: Any) -> Any:
-    """An operand in the form that converters receive: tuples and shapes as lists."""
-    fields = operand.fields if isinstance(operand, Tuple) else getattr(operand, "values", operand)
-    return fields if fields is operand else list(fields)
 
 
 OWN_FORMS: Mapping[str, Translation] = {

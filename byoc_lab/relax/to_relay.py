@@ -11,14 +11,15 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
+from byoc_lab.importers.relax.reader import RelaxReader
 from byoc_lab.relax.ir import batch
 from byoc_lab.relax.ir.calls import CODEGEN
-from byoc_lab.relax.ir.types import batch_of, is_known_shape, is_tensor, is_tuple, numbers, type_of
+from byoc_lab.relax.ir.types import batch_of, is_known_shape, is_tensor, is_tuple, type_of
 from byoc_lab.relax.operators import translated
-from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple
 from byoc_lab.relay.ir.visit import substitute
 from byoc_lab.relay.typing.infer import infer_expr
-from byoc_lab.run.relax_values import name_of, tensor_of
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 BATCHED = "batch"
@@ -41,7 +42,7 @@ def to_relay(
             raise BuildError(f"{where}: {tuple_operand(p)}")
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
-    body = _RelaxReader(where, values, {}, translate, composites).body(function.body)
+    body = _RegionReader(where, translate, composites).body(function.body, values)
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
@@ -58,8 +59,7 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
 
     def operand(n: int, arg: Any) -> Any:
         if isinstance(arg, relax.Tuple):
-            found = numbers(arg)
-            return Tuple([operand(n, f) for f in arg.fields]) if found is None else found
+            return [operand(n, field) for field in arg.fields]
         if isinstance(arg, relax.Var) and is_tuple(arg):
             raise BuildError(tuple_operand(arg))
         try:
@@ -69,7 +69,7 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
         except BuildError:
             if is_tensor(arg) or not is_known_shape(arg):
                 raise
-            return arg
+            return getattr(arg, "values", arg)  # a shape, or a number
         unknown.extend(sizes)
         return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
 
@@ -97,7 +97,7 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
     """
     relax = import_tvm().relax
     bindings, values = dict(context.matched_bindings.items()), dict[Any, Any]()
-    reader = _RelaxReader("the match", values, {}, translate, composites=False)
+    reader = _RegionReader("the match", translate)
     root = context.value_to_bound_var[context.matched_expr]
     todo = [root]
     while todo:
@@ -111,8 +111,8 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
             continue
         todo.pop()
         if variable not in values:
-            values[variable] = _outside(variable) if value is None else reader.value(value)
-    made = values[root]
+            values[variable] = _outside(variable) if value is None else reader.value(value, values)
+    made = reader.expr(values[root])
     typed = infer_expr(Function(relay.analysis.free_vars(made), made))
     assert isinstance(typed, Function)
     return typed.body
@@ -134,78 +134,48 @@ def tuple_operand(variable: Any) -> str:
     )
 
 
-class _RelaxReader:
-    def __init__(
-        self,
-        where: str,  # description for messages
-        values: dict[Any, Any],
-        functions: dict[Any, Any],
-        translate: Translate,
-        composites: bool,
-    ):
+class _RegionReader(RelaxReader):
+    """Inlines local functions, except composites if `composites` is true. where: a description for
+    messages."""
+
+    def __init__(self, where: str, translate: Translate, composites: bool = False):
+        super().__init__()
         self.where = where
         self.translate = translate
         self.composites = composites
-        self.values = values
-        self.functions = functions  # {variable: local function bound to it}
-        self.relax, self.op = import_tvm().relax, import_tvm().ir.Op
+        self.functions: dict[Any, Any] = {}  # {variable: local function bound to it}
 
-    def body(self, body: Any) -> Expr:
-        if isinstance(body, self.relax.SeqExpr):
-            for block in body.blocks:
-                for binding in block.bindings:
-                    self._bind(binding)
-            return self.value(body.body)
-        return self.value(body)
+    def error(self, reason: str) -> BuildError:
+        return BuildError(f"{self.where}: {reason}")
 
-    def _bind(self, binding: Any) -> None:
-        value = binding.value
-        if isinstance(value, self.relax.Function):
-            self.functions[binding.var] = value
-        else:
-            self.values[binding.var] = self.value(value)
+    def bound(self, binding: Any, values: dict[Any, Any]) -> Any:
+        found = super().bound(binding, values)
+        if isinstance(binding.value, self.relax.Function):
+            self.functions[binding.var] = found
+        return found
 
-    def value(self, expr: Any) -> Any:
-        if expr in self.values:
-            return self.values[expr]
-        if isinstance(expr, self.relax.Tuple):
-            found = numbers(expr)
-            return Tuple(list(map(self.value, expr.fields))) if found is None else found
-        if isinstance(expr, self.relax.TupleGetItem):
-            fields = self.value(expr.tuple_value)
-            if isinstance(fields, Tuple):
-                return fields.fields[expr.index]
-            return TupleGetItem(fields, expr.index)
-        if isinstance(expr, self.relax.If):
-            cond = self.value(expr.cond)
-            return If(cond, self.body(expr.true_branch), self.body(expr.false_branch))
-        constant = tensor_of(expr)
-        if constant is not None:
-            array = constant.numpy()
-            self.values[expr] = relay.const(array, str(array.dtype))  # keeps float64
-            return self.values[expr]
-        if not hasattr(expr, "op"):
-            return expr  # an attribute, such as a shape or number
-        if expr.op in self.functions:
-            return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
-        if not isinstance(expr.op, self.op):
-            raise BuildError(
-                f"{self.where}: it calls {expr.op}, which is not an operator; give the module "
-                "before partitioning, with its private functions inlined "
-                f"(relax.transform.InlinePrivateFunctions)"
+    def local_function(self, function: Any, values: dict[Any, Any]) -> Any:
+        return function
+
+    def call(self, call: Any, operands: list[Any], values: dict[Any, Any]) -> Any:
+        if call.op in self.functions:
+            return self._inner(self.functions[call.op], operands)
+        if not isinstance(call.op, self.tvm.ir.Op):
+            raise self.error(
+                f"it calls {call.op}, which is not an operator; give the module before "
+                "partitioning, with its private functions inlined "
+                "(relax.transform.InlinePrivateFunctions)"
             )
         try:
-            return self.translate(expr, [self.value(arg) for arg in expr.args])
+            return self.translate(call, operands)
         except BuildError as error:
-            raise BuildError(f"{self.where}: {error}") from None
+            raise self.error(str(error)) from None
 
-    def _inner(self, inner: Any, given: list[Any]) -> Any:
+    def _inner(self, inner: Any, given: list[Any]) -> Expr:
         """A call of a local function."""
         kept = self.composites and inner.attrs and "Composite" in inner.attrs
         operands = [relay.var(name_of(p), type_of(p)) for p in inner.params] if kept else given
-        inside = dict(zip(inner.params, operands, strict=True))
-        reader = _RelaxReader(self.where, inside, self.functions, self.translate, self.composites)
-        body = reader.body(inner.body)
+        body = self.body(inner.body, dict(zip(inner.params, operands, strict=True)))
         if not kept:
             return body
         if isinstance(body, Tuple):  # one Relax call, such as a split, may be several calls here

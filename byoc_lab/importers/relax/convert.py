@@ -10,7 +10,8 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.errors import ArgumentError, ByocLabError, ImporterError, nearest
 from byoc_lab.importers.registry import Params
-from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
+from byoc_lab.importers.relax.reader import RelaxReader
+from byoc_lab.relay.ir.expr import Function, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
@@ -22,7 +23,6 @@ from byoc_lab.run.relax_values import (
     name_of,
     relax_call,
     sizes_of,
-    tensor_of,
 )
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -47,7 +47,7 @@ def converted(
     _check_kinds(params, shape)
     if shape:
         mod = _bound(tvm, mod, shape)
-    reader = _ModuleReader(tvm, mod)
+    reader = _ModuleReader(mod)
     main = reader.function(mod[MAIN])
     out = IRModule({**reader.made, GlobalVar(MAIN): main})
     return infer_module(out), _parameters(mod[MAIN], main, params)
@@ -156,12 +156,13 @@ def _tensor_type(value: Any) -> TensorType:
     return found
 
 
-class _ModuleReader:
+class _ModuleReader(RelaxReader):
     """Reads the functions that @main reaches; `made` holds the functions that are also global in
     Relay."""
 
-    def __init__(self, tvm: Any, mod: Any):
-        self.tvm, self.relax, self.mod = tvm, tvm.relax, mod
+    def __init__(self, mod: Any):
+        super().__init__()
+        self.mod = mod
         self.made: dict[GlobalVar, Function] = {}
         self._globals: dict[str, GlobalVar | Function] = {}
 
@@ -170,7 +171,7 @@ class _ModuleReader:
         params = [Var(name_of(p), _relay_type(p.ty, f"%{name_of(p)}")) for p in function.params]
         values: dict[Any, Any] = dict(outer or {})
         values |= zip(function.params, params, strict=True)
-        body = self._body(function.body, values)
+        body = self.body(function.body, values)
         made = relay.Function(params, body)
         for name, value in _attributes(function).items():
             made = made.with_attr(name, value)
@@ -194,60 +195,28 @@ class _ModuleReader:
             self.made[own] = made.with_attr("global_symbol", name)
         return self._globals[name]
 
-    def _body(self, body: Any, values: dict[Any, Any]) -> Expr:
-        if isinstance(body, self.relax.SeqExpr):
-            for block in body.blocks:
-                for binding in block.bindings:
-                    values[binding.var] = self._bound(binding, values)
-            body = body.body
-        return _as_expr(self._value(body, values))
-
-    def _bound(self, binding: Any, values: dict[Any, Any]) -> Any:
+    def bound(self, binding: Any, values: dict[Any, Any]) -> Any:
         try:
-            return self._value(binding.value, values)
+            return super().bound(binding, values)
         except ByocLabError as error:
             if str(error).startswith("%"):
                 raise
             raise ImporterError(f"%{name_of(binding.var)}: {error}") from error
 
-    def _value(self, value: Any, values: dict[Any, Any]) -> Any:
-        """A Relax value in Relay; a value other than a tensor (a shape, a number) stays a Relax
-        value."""
-        relax = self.relax
-        if isinstance(value, relax.Var):  # includes DataflowVar
-            return values[value]
-        if isinstance(value, relax.Function):
-            return self.function(value, values)
-        if isinstance(value, relax.If):
-            yes, no = (self._body(b, dict(values)) for b in (value.true_branch, value.false_branch))
-            return If(_as_expr(self._value(value.cond, values)), yes, no)
-        if isinstance(value, relax.TupleGetItem):
-            whole = self._value(value.tuple_value, values)
-            if isinstance(whole, list):
-                return whole[value.index]
-            return TupleGetItem(whole, int(value.index))
-        if isinstance(value, relax.Tuple):
-            return [self._value(field, values) for field in value.fields]
-        tensor = tensor_of(value)
-        if tensor is not None:
-            constant = tensor.numpy()
-            return relay.const(constant, str(constant.dtype))
-        if isinstance(value, relax.Call):
-            return self._call(value, values)
-        return getattr(value, "values", value)  # the sizes of a shape, or a number
+    def local_function(self, function: Any, values: dict[Any, Any]) -> Function:
+        return self.function(function, values)
 
-    def _call(self, call: Any, values: dict[Any, Any]) -> Any:
-        arguments = [self._value(arg, values) for arg in call.args]
+    def call(self, call: Any, operands: list[Any], values: dict[Any, Any]) -> Any:
         if isinstance(call.op, self.tvm.ir.GlobalVar):
             callee = self.global_function(call.op)
-            return relay.Call(callee, [_as_expr(a) for a in arguments])
+            return relay.Call(callee, [self.expr(operand) for operand in operands])
         if not isinstance(call.op, self.tvm.ir.Op):
-            return relay.Call(values[call.op], [_as_expr(a) for a in arguments])
+            return relay.Call(values[call.op], [self.expr(operand) for operand in operands])
         name = str(call.op.name).removeprefix("relax.")
         convert = RELAX_NAMES.get(name)
         if convert is None:
             raise ImporterError(_no_counterpart(name, call))
-        return convert(relax_call(call, _tensor_type), *arguments)
+        return convert(relax_call(call, _tensor_type), *operands)
 
 
 def _no_counterpart(name: str, call: Any) -> str:
@@ -273,11 +242,3 @@ def _attributes(function: Any) -> dict[str, Any]:
     if "Composite" in attrs:
         found["Composite"] = str(attrs["Composite"])
     return found
-
-
-def _as_expr(value: Any) -> Expr:
-    if isinstance(value, list):
-        return Tuple([_as_expr(field) for field in value])
-    if not isinstance(value, Expr):
-        raise ImporterError(f"a tensor is expected, found {type(value).__name__} {value}")
-    return value

@@ -57,9 +57,3 @@ def type_and_sizes(value: Any) -> tuple[Any, Any]:
     """The type of a Relax value, and its sizes if it is a tensor with known rank."""
     ty = value.ty
     return ty, sizes_of(ty)
-
-
-def numbers(fields: Any) -> list[int] | None:
-    """The numbers in a Relax tuple; None if it is empty or contains other values."""
-    found = [field.value for field in fields if isinstance(getattr(field, "value", None), int)]
-    return found if found and len(found) == len(fields) else None
