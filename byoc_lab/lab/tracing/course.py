@@ -44,8 +44,9 @@ class Course:
     """The steps from the input of a pass to its result, or to a state between two rewrites.
 
     steps: in order; a round has the position of its last event. copied: for each function, from its
-    nodes after the last step to those in the result. reported: all versions of functions that the
-    reports of the pass derive from functions of the input.
+    nodes after the last step to those in the result, unless the result is the input.
+    reported: all versions of functions that the reports of the pass derive from functions of the
+    input. unchanged: the rounds whose roots have the structure of a function of the input.
     """
 
     def __init__(
@@ -63,15 +64,13 @@ class Course:
         self._is_result = count is None
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
-        self.reported = set(self._roots.values())
-        self.is_copy = True  # whether only types changed
+        self._inputs = set(self._roots.values())
+        self.reported = set(self._inputs)
+        self.unchanged: set[Round] = set()
+        self._follow(events[:count])
         if after is not before:
-            self._follow(events[:count])
             for gv, func in after.functions.items():
-                root = self._roots.get(gv.name_hint)
-                self.copied.append(self._copied(root, func))
-                self.is_copy &= root is func or bool(self.copied[-1])
-        self.is_copy &= not self.steps
+                self.copied.append(self._copied(self._roots.get(gv.name_hint), func))
 
     def places(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
         """For each node of any step: the input node in the same position or, for a copy of a
@@ -153,7 +152,10 @@ class Course:
 
     def _apply(self, step: Applied) -> None:
         found = step.round
-        step.copied = self._copied(self._roots.get(found.function), found.root)
+        before = self._roots.get(found.function)
+        step.copied = self._copied(before, found.root)
+        if before in self._inputs and (before is found.root or step.copied):
+            self.unchanged.add(found)
         step.made = found.made
         # nodes that the rewrite creates are not kept
         if not self._is_result or found.root not in found.made:

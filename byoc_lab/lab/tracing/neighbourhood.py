@@ -17,7 +17,6 @@ from byoc_lab.lab.tracing.copies import pairs
 from byoc_lab.lab.tracing.cutting import Part, cut, is_computing, not_function
 from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.nodes import has_origin, nodes_of
-from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import (
     Replaced,
     function_of,
@@ -67,10 +66,10 @@ class Neighbourhood:
 @dataclass(frozen=True, eq=False)
 class PartStep:
     """One rewrite of a large module: the name of the function, and its parts before and after the
-    rewrite. root: the origins, in the input of the pass, of the nodes of the round's root."""
+    rewrite. round: the round with the shown function as its root."""
 
     function: str
-    root: Provenance
+    round: Round
     before: Neighbourhood
     after: Neighbourhood
 
@@ -113,12 +112,15 @@ class Neighbourhoods:
         before, after = (root.part(wanted, changes, added) for changes in states)
         if before is None or after is None:
             return None
-        return PartStep(root.function, root.provenance, before, after)
+        return PartStep(root.function, root.round, before, after)
 
-    def prepare(self) -> list[Provenance]:
-        """Compute the data that all steps share; return the origins of the nodes of all roots."""
+    def prepare(self) -> list[Round]:
+        """Compute the data that all steps share; returns the rounds with large roots."""
         rounds = dict.fromkeys(e.round for e in self._stage.events if e.round is not None)
-        return [root.prepare() for found in rounds if (root := self._root(found)).blocks]
+        roots = [root for found in rounds if (root := self._root(found)).blocks]
+        for root in roots:
+            root.prepare()
+        return [root.round for root in roots]
 
     def _place(self, number: int) -> tuple[_Root, Expr] | None:
         """The root that shows a rewrite, and a node of this root at the position of the rewrite."""
@@ -153,6 +155,7 @@ class _Changes:
         self.replaced: dict[Round, Replaced] = {}
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
+        self.copied: dict[Expr, Expr] = {}  # copy of a function with its new name -> the function
         # round -> the number of its rewrites among the first `count`
         self.in_round: Counter[Round] = Counter()
         self.later = {event.before for event in stage.events[count:]}
@@ -190,7 +193,11 @@ class _Changes:
         if (last := self._rounds.get(name)) is not None:
             found = nodes_made(last, self.replaced[last])[last.root]
         func = function_of(found, name)
-        return func.with_attr("global_symbol", name) if name in self._new_names else func
+        if name not in self._new_names:
+            return func
+        renamed = func.with_attr("global_symbol", name)
+        self.copied[renamed] = func
+        return renamed
 
     def region_functions(self, module: IRModule) -> Numbers:
         """The numbers of the regions from which the external functions of a part were made."""
@@ -218,18 +225,17 @@ class _Root:
     def __init__(self, stage: Stage, found: Round):
         self.function = found.function
         self._stage = stage
-        self._round = found
+        self.round = found
         self._kept: dict[int, _State] = {}
 
-    def prepare(self) -> Provenance:
+    def prepare(self) -> None:
         """Compute the data that all parts share."""
         _ = self._copied, self._made_for
-        return self.provenance
 
     @cached_property
     def blocks(self) -> dict[Expr, int]:
         """Maps each node to the number of its block of calls; empty for a small function."""
-        func = function_of(self._round.root, self.function)
+        func = function_of(self.round.root, self.function)
         order = list(post_order(func.body, enter=not_function))
         nested = any(opens_scope(node) and not isinstance(node, Function) for node in order)
         if sum(map(is_computing, order)) <= MAX_WHOLE or nested:
@@ -285,19 +291,21 @@ class _Root:
         origins = {copy: node for node, copy in (*part.copies.items(), *part.given.items())}
         others = set(post_order(*(f for f in module.functions.values() if f is not part.func)))
         origins.update({n: n for n in nodes_of(module) if n in known or n in others})
+        origins |= changes.copied
         if self._is_typed:
             module, origins = _typed(module, origins)
         module = _without_helpers(module, added)
-        replaced = changes.replaced.get(self._round)
-        made_for = {n: pre for n, pre in self._made_for.items() if pre not in changes.later}
+        replaced = changes.replaced.get(self.round)
 
         def place(node: Expr) -> Expr | None:
             """The node of the root in the position of a node, or from which the node is copied."""
             if replaced is None:  # no rewrite of the round is applied yet
                 return known.get(node)
             source = self._copied.get(node)
-            for found in (node, source):
-                pre = known.get(found) or made_for.get(found) if found else None
+            for found in filter(None, (node, source)):
+                pre = known.get(found)
+                if pre is None and self._made_for.get(found) not in changes.later:
+                    pre = self._made_for.get(found)
                 if pre is not None and pre not in replaced:
                     return pre
             return source
@@ -310,13 +318,13 @@ class _Root:
     def _state(self, changes: _Changes) -> _State:
         """The function after some rewrites. The last few states are cached by the number of
         rewrites in the round, which determines the state."""
-        count = changes.in_round[self._round]
+        count = changes.in_round[self.round]
         if count not in self._kept:
             while len(self._kept) >= MAX_KEPT:
                 del self._kept[next(iter(self._kept))]
-            made = nodes_made(self._round, changes.replaced.get(self._round, {}))
-            func, places = function_of(made[self._round.root], self.function), _inverse(made)
-            numbers = self._stage.numbering.of_function(func, self._round, places)
+            made = nodes_made(self.round, changes.replaced.get(self.round, {}))
+            func, places = function_of(made[self.round.root], self.function), _inverse(made)
+            numbers = self._stage.numbering.of_function(func, self.round, places)
             self._kept[count] = _State(func, made, places, numbers)
         return self._kept[count]
 
@@ -325,18 +333,13 @@ class _Root:
         after = self._stage.after
         return after is not None and is_typed(after) and is_typed(self._stage.before)
 
-    @property
-    def provenance(self) -> Provenance:
-        """The origins of the nodes of the root."""
-        return self._stage.numbering.root(self._round)
-
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:
         """Maps the copies of nodes to the copied nodes, without parameters: each parameter is a
         separate node."""
         return {
             copied: source
-            for copies in self._round.copies
+            for copies in self.round.copies
             for source, copied in copies.items()
             if copied is not source and has_origin(copied) and not isinstance(copied, Var)
         }
@@ -344,7 +347,7 @@ class _Root:
     @cached_property
     def _made_for(self) -> dict[Expr, Expr]:
         """Maps the nodes that the round made to the root's nodes in the same position."""
-        return _inverse(self._round.made)
+        return _inverse(self.round.made)
 
 
 def _inverse(made: Mapping[Expr, Expr]) -> dict[Expr, Expr]:

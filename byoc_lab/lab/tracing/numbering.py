@@ -13,7 +13,7 @@ from functools import cached_property
 
 from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lab.tracing.pass_record import PassRecord
-from byoc_lab.lab.tracing.provenance import Provenance, root_provenance
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.passes.framework.hook import Round
 from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
 from byoc_lab.relay.analysis.region_numbers import Numbers, module_numbers, region_numbers
@@ -33,7 +33,6 @@ class Numbering:
         self._stage = stage
         self._numbers_before = before
         self._of_round: dict[Round, Numbers] = {}
-        self._roots: dict[Round, Provenance] = {}
 
     @cached_property
     def before(self) -> Numbers:
@@ -60,13 +59,13 @@ class Numbering:
 
     def _kept_number(self, node: Expr) -> int | None:
         """The number of the region of the input that a node of the result originates from."""
-        place = self._stage.provenance.identity(node)
+        provenance = self._stage.provenance
+        place = provenance.identity(node)
         if place in self.before:
             return self.before[place]
-        sources, found = self._added.get(place, ((), None))
-        root = None if found is None else self.root(found)
-        places = [] if root is None else list(map(root.identity, sources))
-        if root is None or not all(map(root.is_input, places)):
+        sources, _ = self._added.get(place, ((), None))
+        places = [provenance.place(source) for source in sources]
+        if not places or not all(map(provenance.is_input, places)):
             places = list(self._stage.origins(node))  # slower: follows every node through all steps
         return next((self.before[n] for n in places if n in self.before), None)
 
@@ -117,21 +116,13 @@ class Numbering:
     def of_round(self, found: Round) -> Numbers:
         """The numbers in the root of a round."""
         if found not in self._of_round:
-            provenance = self.root(found)
+            provenance = self._stage.provenance
             begins = (n for n in post_order(found.root) if is_annotation(n, BEGIN))
-            places: dict[Expr, Expr] = {b: provenance.identity(b) for b in begins}
-            known = self._known(places, self.before)
-            if not provenance.is_copy:
+            known = self._known({b: provenance.place(b) for b in begins}, self.before)
+            if not provenance.is_unchanged(found):
                 known = region_numbers(found.root, known)
             self._of_round[found] = known
         return self._of_round[found]
-
-    def root(self, found: Round) -> Provenance:
-        """The origins of the nodes of a round's root, in the input of the pass."""
-        if found not in self._roots:
-            stage = self._stage
-            self._roots[found] = root_provenance(stage.before, stage.events, found)
-        return self._roots[found]
 
     def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
         """The numbers of nodes whose position had a number earlier, or that the pass created."""

@@ -26,7 +26,6 @@ from typing import TypeVar
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing.course import Added, Applied, Copies, Course
 from byoc_lab.lab.tracing.nodes import SHARED, has_origin, nodes_of
-from byoc_lab.lab.tracing.replay import function_of
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -61,7 +60,9 @@ class Provenance:
 
     @cached_property
     def _tracked(self) -> _Tracker:
-        return _Tracker(self._before, self._course)
+        before, after = self._modules
+        steps = self._course.steps if after is not before else ()
+        return _Tracker(self._before, steps, self._course.copied)
 
     @cached_property
     def _all_places(self) -> dict[Expr, Expr]:
@@ -70,8 +71,7 @@ class Provenance:
     @cached_property
     def places(self) -> Mapping[Expr, Expr]:
         """The `identity` of each node of the result, operands first."""
-        places = self._all_places
-        return {node: places.get(node, node) for node in self._after}
+        return {node: self.place(node) for node in self._after}
 
     @cached_property
     def replaced(self) -> Mapping[Expr, Expr]:
@@ -99,11 +99,13 @@ class Provenance:
         origins = self._tracked.origins
         return {n: origins.get(n, ()) for n in self._after}
 
-    @property
-    def is_copy(self) -> bool:
-        """Whether the result has the structure of the input, with each node in the position of an
-        input node."""
-        return self._course.is_copy
+    def place(self, node: Expr) -> Expr:
+        """The `identity` of a node of any state of the pass."""
+        return self._all_places.get(node, node)
+
+    def is_unchanged(self, found: Round) -> bool:
+        """Whether the root of a round has the structure of a function of the input."""
+        return found in self._course.unchanged
 
     def is_reported(self, function: Expr) -> bool:
         """Whether the reports of the pass derive a function of the result from its input."""
@@ -133,14 +135,6 @@ class Provenance:
         return _found(self.places, node, "result")
 
 
-def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
-    """The origins of the nodes of a round's root. before, events: the input and the events of the
-    pass."""
-    first = next((n for n, event in enumerate(events) if event.round is found), 0)
-    root = IRModule.unchecked(function_of(found.root, found.function), found.function)
-    return Provenance(before, root, events[:first])
-
-
 def _found(known: Mapping[Expr, T], node: Expr, where: str) -> T:
     try:
         return known[node]
@@ -155,14 +149,19 @@ def _found(known: Mapping[Expr, T], node: Expr, where: str) -> T:
 class _Tracker:
     """The origins of the nodes that a pass made, step by step."""
 
-    def __init__(self, inputs: Iterable[Expr], course: Course):
-        """inputs: the nodes of the input."""
+    def __init__(
+        self,
+        inputs: Iterable[Expr],
+        steps: Iterable[Added | Applied],
+        copied: Iterable[Copies],
+    ):
+        """inputs: the nodes of the input. steps, copied: see `Course`."""
         self.origins: dict[Expr, Nodes] = {node: (node,) for node in inputs}
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that are not in the position of an input node
         # added functions, until the round that contains their sources
         self._added: list[Event] = []
-        for step in course.steps:
+        for step in steps:
             self._copy(step.copied)
             if isinstance(step, Added):
                 self._added.append(step.event)
@@ -171,8 +170,8 @@ class _Tracker:
         now: dict[Expr, Nodes] = {}
         self._create_functions(now, final=True)
         self.origins.update(now)
-        for copied in course.copied:
-            self._copy(copied)
+        for copies in copied:
+            self._copy(copies)
 
     def _copy(self, copied: Copies) -> None:
         """Nodes of a typed or renamed copy have the origins of the copied nodes."""

@@ -89,10 +89,10 @@ def test_part_with_all_calls_equals_the_module(
                 assert side.part.is_end and not side.part.given
 
 
-def identities(part: Neighbourhood, root: Provenance) -> dict[Expr, Expr]:
+def identities(part: Neighbourhood, stage: Provenance) -> dict[Expr, Expr]:
     """For the nodes of a part that exist in the whole module, their identities in each state."""
     return {
-        node: root.identity(place) if place in root.results else place
+        node: stage.place(place)
         for node in nodes_of(part.module)
         if (place := part.place(node)) is not None and part.origins[node] not in part.part.given
     }
@@ -114,7 +114,22 @@ def test_nodes_of_a_part_are_nodes_of_the_state(
             for side, state in ((step.before, count - 1), (step.after, count)):
                 whole, provenance, _ = stage.followed(state)
                 places = {provenance.identity(node) for node in nodes_of(whole.module)}
-                assert set(identities(side, step.root).values()) <= places, (stage.name, count)
+                assert set(identities(side, stage.provenance).values()) <= places, (
+                    stage.name,
+                    count,
+                )
+
+
+def test_renamed_function_is_the_function_that_the_pass_added() -> None:
+    x = relay.var("x", shape=(2, 3))
+    mod = IRModule.from_expr(relay.add(x, x))
+    stage = byoc_lab.trace(mod, ALL["all"])["PartitionGraph"]
+    (added,) = (event.after for event in stage.events if event.rule == "add function")
+    number = next(n for n, event in enumerate(stage.events, 1) if event.rule == "rename")
+    step = Neighbourhoods(stage).step(number)
+    assert step is not None
+    name = stage.events[number - 1].function
+    assert step.after.place(step.after.module[name]) is added
 
 
 def test_part_around_an_annotation_counts_cut_regions() -> None:

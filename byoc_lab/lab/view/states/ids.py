@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
-from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.nodes import has_origin, nodes_of
 from byoc_lab.lab.tracing.provenance import Provenance
-from byoc_lab.passes.framework.hook import Event
+from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.expr import (
     Var,
 )
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 BOXLESS = (Constant, Tuple, TupleGetItem)  # drawn inside the boxes of other nodes
 
@@ -31,13 +32,13 @@ class Ids:
         self._ids: dict[Hashable, str] = {}
         self._doubles: dict[str, str] = {}  # id -> the id of a further node there
         self._made = 0
-        self._roots: set[Provenance] = set()  # provenances of the rounds whose nodes have ids
+        self._rounds: set[Round] = set()  # rounds whose roots have ids
 
     def copy(self) -> Ids:
         """A copy of the ids; later additions to one do not affect the other."""
         made = Ids()
         made._ids, made._doubles = dict(self._ids), dict(self._doubles)
-        made._made, made._roots = self._made, set(self._roots)
+        made._made, made._rounds = self._made, set(self._rounds)
         return made
 
     @staticmethod
@@ -62,9 +63,9 @@ class Ids:
     def inherit(self, node: Expr, ancestor: Expr) -> None:
         self._ids.setdefault(self._key(node), self.of(ancestor))
 
-    def follow(self, provenance: Provenance) -> set[str]:
-        """Give the nodes of a result the ids of the nodes in the same position; returns the ids of
-        nodes that replaced a node.
+    def follow(self, provenance: Provenance, nodes: Iterable[Expr] | None = None) -> set[str]:
+        """Give nodes the ids of the input's nodes in the same position; returns the ids of nodes
+        that replaced a node. nodes: by default those of the result.
 
         Any other node corresponds to the input node with the same id. If several nodes have the
         position of one node, the first gets the id of this node, and each of the others an
@@ -72,14 +73,14 @@ class Ids:
         """
         used: set[str] = set()
         replaced: set[str] = set()
-        created: list[Expr] = []
-        for node, first in provenance.places.items():
+        created: list[tuple[Expr, Expr]] = []
+        for node in provenance.places if nodes is None else nodes:
+            first = provenance.place(node)
             if provenance.is_input(first):
                 self._assign(node, self.of(first), used)
             else:
-                created.append(node)
-        for node in created:
-            first = provenance.identity(node)
+                created.append((node, first))
+        for node, first in created:
             old = provenance.replaced.get(first)
             known = self.get(first) or (self.of(old) if old is not None else self._new())
             ident = self._assign(node, known, used)
@@ -88,11 +89,11 @@ class Ids:
                 replaced.add(ident)
         return replaced
 
-    def follow_root(self, root: Provenance) -> None:
+    def follow_root(self, provenance: Provenance, found: Round) -> None:
         """Give ids to the nodes of a round's root, once, because events refer to them."""
-        if root not in self._roots:
-            self._roots.add(root)
-            self.follow(root)
+        if found not in self._rounds:
+            self._rounds.add(found)
+            self.follow(provenance, filter(has_origin, post_order(found.root)))
 
     def follow_part(self, part: Neighbourhood) -> set[str]:
         """As `follow_root`, for the part around a rewrite; the nodes of its round's root already

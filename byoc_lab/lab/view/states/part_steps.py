@@ -32,7 +32,7 @@ class PartSteps:
         step = self._around.step(rewrite)
         if step is None:
             return None
-        self._ids.follow_root(step.root)
+        self._ids.follow_root(self._stage.provenance, step.round)
         sides = step.before, step.after
         earlier, later = map(self._ids.follow_part, sides)
         event = self._stage.events[rewrite - 1]
@@ -53,8 +53,8 @@ class PartSteps:
 
     def prepare(self) -> None:
         """Compute the data that all steps share."""
-        for root in self._around.prepare():
-            self._ids.follow_root(root)
+        for found in self._around.prepare():
+            self._ids.follow_root(self._stage.provenance, found)
 
     def _drawn(self, side: Neighbourhood) -> Drawing:
         """The fields of a module that come from its graph."""

@@ -123,8 +123,7 @@ class Parts:
             self._steps.prepare(index, rewrite)
         else:
             self.follow(index)
-            while self._built(index, "picture")["pending"] == "before":
-                pass
+            self._built(index, "picture", complete=True)
 
     def prepare_near(self, index: int, seconds: float) -> None:
         """Compute the graphs of a stage, then of the nearest stages, while the remaining time is
@@ -149,13 +148,14 @@ class Parts:
     def _scene(self, n: int) -> Scene | None:
         return self.builder.modules[n]["scene"]
 
-    def _built(self, index: int, what: str) -> StageSent:
+    def _built(self, index: int, what: str, complete: bool = False) -> StageSent:
         """A stage as it is sent; the second request for a picture completes it."""
         stage, known = self.trace[index], self._stages.get((index, what))
-        if what == "picture" and (known is None or known["pending"] == "before"):
-            self._stages[index, what] = self._picture(stage, complete=known is not None)
-        elif known is None:
-            self._stages[index, what] = self.builder.stage(stage)
+        if known is None or known["pending"] == "before":
+            complete = complete or known is not None
+            drawn = what == "picture"
+            made = self._picture(stage, complete) if drawn else self.builder.stage(stage)
+            self._stages[index, what] = made
         return self._stages[index, what]
 
     def _picture(self, stage: Stage, complete: bool) -> StageSent:

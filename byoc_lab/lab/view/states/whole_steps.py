@@ -41,7 +41,7 @@ class WholeSteps:
         replaced: set[str] = set()
         if step.is_reported:
             if step.event.round is not None:
-                self._ids.follow_root(self._stage.numbering.root(step.event.round))
+                self._ids.follow_root(self._stage.provenance, step.event.round)
             earlier, later = map(self._ids.follow, step.provenances)
             replaced = self._ids.marked(step.event, later - earlier, step.before, step.after)
         else:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Stage, Trace, neighbourhood
-from byoc_lab.lab.tracing.provenance import root_provenance
 from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.whole_steps import WholeSteps
@@ -112,7 +111,7 @@ class Drawn:
         if not isinstance(event.told, Sentence):
             assert not re.search(r"region \d", event.reason)
             return
-        came_from = root_provenance(stage.before, stage.events, event.told.round).identity
+        came_from = stage.provenance.place
         if event.rule == "join regions":
             assert isinstance(event.before, Call)
             match = JOINED.fullmatch(event.reason)
