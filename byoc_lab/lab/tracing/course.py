@@ -55,9 +55,10 @@ class Course:
         after: IRModule,
         events: Sequence[Event],
         count: int | None = None,
+        rounds: Iterable[Round] = (),
     ):
         """events: the reports of the pass. count: `after` is the state after the first `count`
-        events; None for the result of the pass."""
+        events; None for the result of the pass. rounds: further rounds, without events."""
         self.steps: list[Added | Applied] = []
         self.copied: list[Copies] = []
         # whether the pass itself created the result, not `replay` with the first events
@@ -67,6 +68,8 @@ class Course:
         self._inputs = set(self._roots.values())
         self.reported = set(self._inputs)
         self.unchanged: set[Round] = set()
+        for found in rounds:
+            self.copied.append(self._enter_root(found))
         self._follow(events[:count])
         if after is not before:
             for gv, func in after.functions.items():
@@ -152,10 +155,7 @@ class Course:
 
     def _apply(self, step: Applied) -> None:
         found = step.round
-        before = self._roots.get(found.function)
-        step.copied = self._copied(before, found.root)
-        if before in self._inputs and (before is found.root or step.copied):
-            self.unchanged.add(found)
+        step.copied = self._enter_root(found)
         step.made = found.made
         # nodes that the rewrite creates are not kept
         if not self._is_result or found.root not in found.made:
@@ -164,6 +164,14 @@ class Course:
         self._roots[found.function] = step.made[found.root]
         if found.root in self.reported:
             self.reported.add(step.made[found.root])
+
+    def _enter_root(self, found: Round) -> Copies:
+        """The nodes of the function before a round, and their copies in its root."""
+        before = self._roots.get(found.function)
+        copied = self._copied(before, found.root)
+        if before in self._inputs and (before is found.root or copied):
+            self.unchanged.add(found)
+        return copied
 
     def _copied(self, before: Expr | None, after: Expr) -> Copies:
         """The nodes of a function, and their copies in the function that replaced it."""

@@ -202,7 +202,7 @@ class _Changes:
     def region_functions(self, module: IRModule) -> Numbers:
         """The numbers of the regions from which the external functions of a part were made."""
         found = {
-            func: self._numbering.of_external(self._functions[gv.name_hint])
+            func: self._numbering.number_of(self._functions[gv.name_hint])
             for gv, func in module.functions.items()
             if "Compiler" in func.attrs
         }

@@ -76,14 +76,14 @@ class Numbering:
         places = ((identity(node), number) for node, number in self.after.items())
         return {place: number for place, number in places if place not in self.before}
 
-    def of_external(self, func: Expr) -> int | None:
-        """The number of an external function of the input, or of an added one; None if it was not a
-        region."""
-        if func in self.before:
-            return self.before[func]
-        sources, found = self._added.get(func, ((), None))
+    def number_of(self, node: Expr) -> int | None:
+        """The number of a begin annotation or an external function, of the input or that the pass
+        created; None for a function that was not a region."""
+        if node in self.before:
+            return self.before[node]
+        sources, found = self._added.get(node, ((), None))
         if found is None:
-            return self._created.get(func)
+            return self._created.get(node)
         numbers = self.of_round(found)
         return next((numbers[node] for node in sources if node in numbers), None)
 
@@ -127,9 +127,9 @@ class Numbering:
     def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
         """The numbers of nodes whose position had a number earlier, or that the pass created."""
         known = {b: earlier[place] for b, place in places.items() if place in earlier}
-        if len(known) < len(places):
-            created = self._created
-            known |= {b: created[place] for b, place in places.items() if place in created}
+        for node, place in places.items():
+            if node not in known and (number := self.number_of(place)) is not None:
+                known[node] = number
         return known
 
 

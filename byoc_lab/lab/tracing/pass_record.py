@@ -12,6 +12,7 @@ from byoc_lab.lab.diffing import Diff, diff_of
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import is_typed, replay, typed_if_possible
+from byoc_lab.passes.framework.hook import Sentence
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
@@ -87,7 +88,10 @@ class PassRecord:
         if same is not None:
             return same.provenance
         after = self.after if self.after is not None else self.before
-        return Provenance(self.before, after, self.events)
+        reported = {event.round for event in self.events}
+        told = (n.told.round for n in self.notes if isinstance(n.told, Sentence))
+        others = [found for found in dict.fromkeys(told) if found not in reported]
+        return Provenance(self.before, after, self.events, rounds=others)
 
     def origins(self, node: Expr) -> tuple[Expr, ...]:
         """The nodes of `before` that `node`, of `after`, originates from, the nearest first.

@@ -44,10 +44,11 @@ class Provenance:
         after: IRModule,
         events: Sequence[Event],
         count: int | None = None,
+        rounds: Iterable[Round] = (),
     ):
         """events: the reports of the pass. count: `after` is the state after the first `count`
-        events; None for the result of the pass."""
-        self._course = Course(before, after, events, count)
+        events; None for the result of the pass. rounds: further rounds, without events."""
+        self._course = Course(before, after, events, count, rounds)
         self._modules = before, after
 
     @cached_property

@@ -87,7 +87,7 @@ class Drawn:
             earlier, later = map(names_in, step["modules"])
             if k == 1:
                 assert earlier.items() <= before.items()
-            if k == len(stage.events):
+            if k == len(stage.events) and stage.after is not None:
                 assert all(later[i] == after[i] for i in later.keys() & after.keys())
             if stage.name == "PartitionGraph":
                 for i in later.keys() & earlier.keys():  # no region is renamed
@@ -225,7 +225,10 @@ def test_part_has_the_region_names_of_the_whole_module(seed: int, data: st.DataO
 
 @settings(max_examples=some(40))
 @given(seed=st.integers(0, 10_000))
+@example(seed=187)  # a pass that fails after two rewrites
 @example(seed=241)  # a function is added between two rounds
+@example(seed=7024)  # a failed pass made a function
+@example(seed=6621)  # a pass with notes but without rewrites
 @pytest.mark.slow
 def test_regions_of_annotated_modules_keep_their_names(seed: int) -> None:
     Drawn(annotated_trace(random_module(seed))).check()
