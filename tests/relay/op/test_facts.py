@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 import byoc_lab.compat.op  # noqa: F401 - its operators have facts as well
+from byoc_lab.backends.dnnl.operators import OPERATORS
 from byoc_lab.compat.op import mixed_precision
+from byoc_lab.lab.checking.bounds.functions import ROUNDING
 from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.precision import MixedPrecision
 from byoc_lab.relay.op.framework.registry import identity, same_result
 
@@ -108,3 +112,32 @@ def test_single_element_does_not_take_all_branches(d: OpDef) -> None:
         args = [np.full(1, number), *[np.full(1, 0.5)] * (len(d.inputs) - 1)]
         found = d.branches(attrs, tuple(args), d.reference(attrs, *args))
         assert found and not all(found.values())
+
+
+def test_usual_cost_follows_from_arithmetic_and_pattern() -> None:
+    shape = TensorType((2, 3))
+
+    def usual(**facts: Any) -> int | None:
+        flops = OpDef("test.cost", ("a",), identity, None, **facts).flops
+        return None if flops is None else flops(None, [shape], shape)
+
+    assert usual(pattern=OpPattern.ELEMWISE) == usual(pattern=OpPattern.BROADCAST) == 6
+    assert usual(pattern=OpPattern.INJECTIVE) == 0  # it copies, unless it states another arithmetic
+    assert usual(pattern=OpPattern.OPAQUE, arithmetic=Arithmetic.COPY) == 0
+    assert usual(pattern=OpPattern.INJECTIVE, arithmetic=Arithmetic.OTHER) is None
+    assert usual(pattern=OpPattern.OPAQUE) is None
+    assert usual(pattern=OpPattern.ELEMWISE, flops=lambda attrs, args, result: 7) == 7
+
+
+def test_every_function_of_dnnl_is_a_kind_of_arithmetic() -> None:
+    """Bounds of errors, special values and branches are stated for kinds."""
+    functions = [Op.get(n).definition for n, own in OPERATORS.items() if own.kind == "eltwise"]
+    assert functions and not [
+        d.name for d in functions if d.arithmetic in (None, Arithmetic.FUNCTION)
+    ]
+
+
+def test_functions_of_one_element_have_a_kind_each() -> None:
+    kinds = [kind for kind in ROUNDING if kind not in (Arithmetic.SOFTMAX, Arithmetic.LOG_SOFTMAX)]
+    names = {kind: [d.name for d in definitions() if d.arithmetic is kind] for kind in kinds}
+    assert names == {kind: [kind.name.lower()] for kind in kinds}
