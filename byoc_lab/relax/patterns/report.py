@@ -15,6 +15,7 @@ from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import COMPOSITE, called_functions, functions_of, host_functions
+from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.passes import applied, said
 from byoc_lab.relax.patterns.checks import CallCheck, EntryCheck, ReasonedCheck, why_refused
 from byoc_lab.relax.patterns.conditions import refusing_condition
@@ -161,9 +162,9 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
 
     An entry without a match is run alone, then without its check. If it still has no match, TVM's
     matcher is asked about each part of the pattern (`near_miss`). If FuseOpsByPattern fails at the
-    match of an entry, the other entries are reported without it. Raises ArgumentError for a
-    malformed entry, UnknownNameError for a back end without patterns, PredicateError if a check
-    raises.
+    match of an entry, or leaves a variable unbound, the other entries are reported without it.
+    Raises ArgumentError for a malformed entry, UnknownNameError for a back end without patterns,
+    PredicateError if a check raises.
     """
     entries = entries_of(backends.get(table).table() if isinstance(table, str) else table)
     failed: dict[str, str] = {}
@@ -188,7 +189,8 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
 
 
 def _failed(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, str]:
-    """The keys of entries at whose matches FuseOpsByPattern fails, with TVM's message."""
+    """The keys of entries at whose matches FuseOpsByPattern fails, with TVM's message, or makes
+    functions with unbound variables."""
     failed = {}
     for entry in entries:
         try:
@@ -196,8 +198,12 @@ def _failed(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, str]:
         except PredicateError:
             raise
         except PassError as error:
-            told = said(error.__cause__) if isinstance(error.__cause__, Exception) else str(error)
-            failed[entry.key] = f"FuseOpsByPattern fails at its match: {told}"
+            cause = error.__cause__
+            failed[entry.key] = (
+                f"FuseOpsByPattern fails at its match: {said(cause)}"
+                if isinstance(cause, Exception)
+                else str(error)
+            )
     return failed
 
 
@@ -241,9 +247,16 @@ def fused(entries: Sequence[Entry], mods: Sequence[Any]) -> list[Any]:
 def composites(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, Counter[str]]:
     """The calls of composites that FuseOpsByPattern creates in the modules, by the key of the
     entry: for each composite, the number of its calls, because equal matches share a composite.
-    Arguments and errors: as for `fused`."""
+    Arguments and errors: as for `fused`, and PassError if the result has unbound variables."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for n, mod in enumerate(fused(entries, mods)):
+        for fault in variable_faults(mod):
+            if fault.free:
+                raise PassError(
+                    f"FuseOpsByPattern moves a binding after a use: {fault.message} any more. A "
+                    f"match has a value on which another operand of the match depends; leave that "
+                    f"value out of the pattern, or let its check refuse the match"
+                )
         called = Counter(called_functions(mod))
         for symbol, function in functions_of(mod):
             if function.attrs and COMPOSITE in function.attrs:

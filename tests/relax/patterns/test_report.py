@@ -135,6 +135,26 @@ def test_entry_for_which_tvm_fails_does_not_hide_the_others() -> None:
     assert (shadowed.status, shadowed.shadowed_by) == ("shadowed", ("a.tanh",))
 
 
+def test_match_that_leaves_a_variable_unbound_is_no_composite() -> None:
+    """FuseOpsByPattern calls the composite after the tuple that needs a value inside it."""
+
+    def body(emit: Any, x: Any) -> Any:
+        op = tvm.relax.op
+        inner = emit(op.tanh(x))
+        joined = emit(op.concat(emit(tvm.relax.Tuple([inner, x])), 0))
+        half = emit(tvm.relax.TupleGetItem(emit(op.split(joined, 2, 0)), 0))
+        return emit(op.add(half, emit(op.nn.relu(emit(op.multiply(half, inner))))))
+
+    multiplied = is_op("relax.multiply")(is_op("relax.tanh")(wildcard()), wildcard())
+    table = [("a.multiply", multiplied), ("a.relu", RELU)]
+    mod = dataflow(body)
+    fused = tvm.relax.transform.FuseOpsByPattern(table)(mod)
+    assert tvm.relax.analysis.free_vars(fused["main"])
+    failing, found = byoc_lab.explain_patterns(table, mod)
+    assert failing.status == "never" and "which nothing in it binds any more" in failing.reason
+    assert (found.status, found.reason) == ("matches", "1 composite")
+
+
 def test_refused_match_at_which_fusing_would_fail_is_reported_as_refused() -> None:
     """Without the check, the composite would need the result of the relu, which needs it."""
 
