@@ -14,8 +14,6 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay import Call, Function, If, Let, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.visit import post_order
 
-from .texts import PRINTED
-
 HEADER = '#[version = "0.0.5"]\n'
 X = "free_var %x: Tensor[(2, 3), float32];\n"
 
@@ -302,13 +300,6 @@ def test_type_error_shows_the_line():
     message = str(caught.value).split("\n")
     assert message[0].startswith("m.relay:3:11: ") and message[1] == "  " + "  add(%x, %x.0)"
     assert message[2].index("^") == 2 + 10
-
-
-@pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
-@pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_text_printed_by_tvm_is_parsed(path):
-    mod = relay.parse(path.read_text(), infer=False)
-    assert len(mod) > 0
 
 
 DEPTH = 5_000

@@ -13,40 +13,23 @@ from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.text.printer import STYLES, print_both, print_lines, print_text
 
-from .texts import PRINTED, THREADS, code_of, style_of, without_comments, words
+from .texts import PRINTED, THREADS, code_of, style_of, words
 
 pytestmark = pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 
 X = relay.var("x", shape=(2, 3))
 OMITTED = " ".join(STYLES["0.0.5"].metadata_omitted)
-# TVM leaves the result of ToANormalForm untyped, whereas parsing infers all types.
-PARTLY_TYPED = {"networks_small_net_constants_anf", "networks_small_net_constants_anf_metadata"}
 
 
 def text_of(obj, **options) -> str:
     return print_text(obj, show_meta_data=False, header=False, **options)
 
 
-# Against TVM and the threads ---------------------------------------------------------------------
+# Golden texts, which tests/parity/test_printed.py compares with TVM, and the threads -------------
 
 
 def test_golden_texts_exist():
     assert len(PRINTED) > 40
-
-
-@pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_printed_text_equals_tvm_s(path):
-    text = code_of(path)
-    has_metadata = "#[metadata]" in text
-    typed = "/* ty=" in text and path.stem not in PARTLY_TYPED
-    mod = relay.parse(text, infer=typed)
-    wanted = text.split("#[metadata]")[0]
-    shown = print_text(mod, show_meta_data=has_metadata, exact=False, for_tvm=True)
-    printed = shown.split("#[metadata]")[0]
-    if typed:
-        assert words(printed) == words(wanted)
-    else:
-        assert without_comments(printed) == without_comments(wanted)
 
 
 @pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)

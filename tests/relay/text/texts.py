@@ -25,7 +25,3 @@ def style_of(path: Path) -> str:
 def words(text: str) -> list[str]:
     """A text without white space."""
     return text.split()
-
-
-def without_comments(text: str) -> list[str]:
-    return words(re.sub(r" ?/\*.*?\*/", "", text, flags=re.DOTALL))
