@@ -34,7 +34,7 @@ def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
 @pytest.mark.parametrize("tolerances", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_every_value_within_the_tolerance_is_a_candidate(seed: int, tolerances: bool) -> None:
-    """`tolerances`: the tolerances of the searched values count, not the given value's."""
+    """tolerances: use the tolerance of each searched value instead of that of the given value."""
     rng = np.random.default_rng(seed)
     there, given = drawn(rng, 250), drawn(rng, 25)
     there += [Quantity(q.value.copy(), q.error) for q in given]

@@ -16,7 +16,7 @@ from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.messages import Overlays, Reason, Table
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.places import Places, kernel_calls
+from byoc_lab.lab.view.states.node_ids import NodeIds, kernel_calls
 from byoc_lab.lab.view.states.tables import tables_of
 from byoc_lab.run.metering.cards import Cards, RegionCard
 from byoc_lab.run.metering.op_cards import OpCard
@@ -32,11 +32,11 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
     contains none of its nodes.
     """
     made: Overlays = {"reasons": {}, "numbers": {}, "kernels": {}, "tables": []}
-    places = Places(trace, ids)
+    node_ids = NodeIds(trace, ids)
     flat = [each for obj in found for each in (obj if isinstance(obj, Coverages) else [obj])]
     for obj in flat:
-        tables = tables_of(places, obj)
-        if not _is_placed(places, obj, tables):
+        tables = tables_of(node_ids, obj)
+        if not _belongs_to_trace(node_ids, obj, tables):
             raise ArgumentError(
                 f"nothing of this {type(obj).__name__} is in the trace: explain the module "
                 f"that was traced, or bisect it; build or validate trace.result"
@@ -45,16 +45,16 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
         if isinstance(obj, Explanations):
             _add_reasons(made["reasons"], ids, obj)
         elif isinstance(obj, Report):
-            _add_numbers(made, "error", True, _errors(places, obj))
+            _add_numbers(made, "error", True, _errors(node_ids, obj))
         elif isinstance(obj, Cards):
-            _add_cards(made, places, obj)
+            _add_cards(made, node_ids, obj)
     return made
 
 
-def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
+def _belongs_to_trace(node_ids: NodeIds, obj: Any, tables: list[Table]) -> bool:
     """Whether the trace contains a node that a result describes, or the result describes none."""
     if isinstance(obj, Explanations):  # offloaded calls count, although they have no reasons
-        return any(places.ids.get(e.call) is not None for e in obj)
+        return any(node_ids.ids.get(e.call) is not None for e in obj)
     rows = [row for table in tables for row in table["rows"]]
     return not rows or any(row["node"] or row["stage"] is not None for row in rows)
 
@@ -93,33 +93,33 @@ def _add_numbers(made: Overlays, name: str, most: bool, values: dict[str, float]
         made["numbers"][name] = {"most": most, "values": values}
 
 
-def _errors(places: Places, report: Report) -> dict[str, float]:
+def _errors(node_ids: NodeIds, report: Report) -> dict[str, float]:
     """The error of each checked region and operator; the largest of several errors."""
     found: dict[str, float] = {}
     for comparison in (*report.regions, *report.operators):
-        ident = places.compared(comparison)
+        ident = node_ids.compared(comparison)
         if ident is not None:
             share = min(comparison.share, LARGEST)
             found[ident] = max(share, found.get(ident, 0.0))
     return found
 
 
-def _add_cards(made: Overlays, places: Places, cards: Cards) -> None:
+def _add_cards(made: Overlays, node_ids: NodeIds, cards: Cards) -> None:
     times: dict[str, float] = {}
     for card in cards:
-        func = places.function(card.symbol)
+        func = node_ids.function(card.symbol)
         if func is None:
             continue
-        if (ident := places.ids.get(func)) is not None:
+        if (ident := node_ids.ids.get(func)) is not None:
             made["kernels"][ident] = _of_region(card)
             if card.time_us is not None:
                 times[ident] = card.time_us
         heads = kernel_calls(func, card)
         for call, number in heads.inside.items():
-            if (ident := places.ids.get(call)) is not None:
+            if (ident := node_ids.ids.get(call)) is not None:
                 made["kernels"][ident] = _of_kernel(card.symbol, number, card.ops[number - 1])
         for call, op in zip(heads.first, card.ops, strict=False):
-            if op.time_us is not None and (ident := places.ids.get(call)) is not None:
+            if op.time_us is not None and (ident := node_ids.ids.get(call)) is not None:
                 times[ident] = op.time_us
     _add_numbers(made, "time", False, times)
 

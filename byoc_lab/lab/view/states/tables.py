@@ -14,7 +14,7 @@ from byoc_lab.lab.checking.coverage import Coverage
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.explaining import Explanations
 from byoc_lab.lab.view.messages import Row, Table
-from byoc_lab.lab.view.states.places import Places, kernel_calls
+from byoc_lab.lab.view.states.node_ids import NodeIds, kernel_calls
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops
 from byoc_lab.relay.ir.expr import Op
@@ -25,11 +25,11 @@ MAX_ROWS = 300
 Columns = Sequence[tuple[str, bool]]
 
 
-def tables_of(places: Places, found: Any) -> list[Table]:
+def tables_of(node_ids: NodeIds, found: Any) -> list[Table]:
     """The tables of a result. Raises ArgumentError for an object without tables."""
     for kind, make in _MAKERS.items():
         if isinstance(found, kind):
-            return [make(places, found)]
+            return [make(node_ids, found)]
     raise ArgumentError(
         f"overlays are results of explain, validate, bisect and coverage, and cards of an "
         f"executable (byoc_lab.build(trace.result).cards()); found {type(found).__name__}"
@@ -50,12 +50,12 @@ def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> Row:
     return {"node": node, "stage": stage, "wrong": wrong, "cells": list(cells)}
 
 
-def _explain(places: Places, found: Explanations[Any]) -> Table:
+def _explain(node_ids: NodeIds, found: Explanations[Any]) -> Table:
     """The calls that are not offloaded, most work first; calls with one reason share one change."""
     rows = []
     for group in found.groups:
         for e in group:
-            node = places.ids.get(e.call)
+            node = node_ids.ids.get(e.call)
             cells = (e.name, e.elsewhere, e.cause or "", _count(e.flops), group.change_in_words)
             row = _row(node, 0, False, *cells)
             if node is None:
@@ -69,12 +69,12 @@ def _explain(places: Places, found: Explanations[Any]) -> Table:
     return _table("explain", found.summary, columns, [row for _, row in rows])
 
 
-def _validate(places: Places, found: Report) -> Table:
+def _validate(node_ids: NodeIds, found: Report) -> Table:
     """The comparisons, by error divided by tolerance, the largest first."""
     rows = []
     for c in sorted(found.comparisons, key=lambda c: -c.share):
-        node = places.compared(c)
-        stage = places.last if node else None
+        node = node_ids.compared(c)
+        stage = node_ids.last if node else None
         error = f"{c.largest_error:.2g}"
         rows.append(_row(node, stage, not c.ok, c.name, _share(c.share), error, c.verdict))
     columns = (
@@ -84,12 +84,12 @@ def _validate(places: Places, found: Report) -> Table:
     return _table("validate", verdict, columns, rows)
 
 
-def _bisect(places: Places, found: Bisection) -> Table:
+def _bisect(node_ids: NodeIds, found: Bisection) -> Table:
     """The compared modules and kernels: wrong ones first, then in the order of stages and
     kernels."""
     rows = []
     for c in sorted(found.checked, key=lambda c: (c.ok, 0 if c.ok else c.index or 0, -c.share)):
-        node, stage = _checked_place(places, found, c)
+        node, stage = _node_and_stage(node_ids, found, c)
         what = c.name if c.index is None else f"after stage {c.index + 1}, {c.name}"
         verdict = "same" if c.ok else "differs"
         if not c.ok and c.index is not None and c.index == found.index:
@@ -99,23 +99,25 @@ def _bisect(places: Places, found: Bisection) -> Table:
     return _table("bisect", found.verdict, columns, rows)
 
 
-def _checked_place(places: Places, found: Bisection, c: Checked) -> tuple[str | None, int | None]:
+def _node_and_stage(
+    node_ids: NodeIds, found: Bisection, c: Checked
+) -> tuple[str | None, int | None]:
     """The node that a row describes, and the stage that shows it."""
     if c.index is None:
-        node = places.at(c.call_site)
-        return node, places.last if node else None
-    stages = places.trace.stages
+        node = node_ids.at(c.call_site)
+        return node, node_ids.last if node else None
+    stages = node_ids.trace.stages
     at = next((n for n, s in enumerate(stages) if s.index == c.index and s.name == c.name), None)
     if at is None or c.index != found.index:
         return None, at
     for mod in (stages[at].after, stages[at].before):
-        node = places.at(found.call_site, mod) if isinstance(mod, IRModule) else None
+        node = node_ids.at(found.call_site, mod) if isinstance(mod, IRModule) else None
         if node is not None:
             return node, at
     return None, at
 
 
-def _coverage(places: Places, found: Coverage) -> Table:
+def _coverage(node_ids: NodeIds, found: Coverage) -> Table:
     """Operators on the host, most work first, then regions, least work first."""
     columns = (("computed by", False), ("what", False), ("FLOP", True), ("bytes in and out", True))
     main = found.result["main"] if isinstance(found.result, IRModule) else None
@@ -126,23 +128,23 @@ def _coverage(places: Places, found: Coverage) -> Table:
     ]
     rows = []
     for flops, name, site in sorted(host, key=lambda each: -(each[0] or 0)):
-        node = places.at(site)
-        stage = places.last if node else None
+        node = node_ids.at(site)
+        stage = node_ids.last if node else None
         rows.append(_row(node, stage, False, "host", name, _count(flops), ""))
     for region in sorted(found.regions, key=lambda r: r.flops or 0):
-        node = places.region(region.symbol)
+        node = node_ids.region(region.symbol)
         what = f"@{region.symbol}: {counted(region.operators, 'operator')}"
         cells = (found.backend, what, _count(region.flops), _count(region.bytes))
-        rows.append(_row(node, places.last if node else None, False, *cells))
+        rows.append(_row(node, node_ids.last if node else None, False, *cells))
     return _table("coverage", found.heading, columns, rows)
 
 
-def _cards(places: Places, found: Cards) -> Table:
+def _cards(node_ids: NodeIds, found: Cards) -> Table:
     """Regions that fell back first, then regions and their kernels, the slowest first."""
     rows = []
     for card in found:
-        node = places.region(card.symbol)
-        stage = places.last if node else None
+        node = node_ids.region(card.symbol)
+        stage = node_ids.last if node else None
         why = "" if card.offloaded else f": {card.why_not_offloaded}"
         peak = card.share_of_peak
         cells = (
@@ -151,10 +153,10 @@ def _cards(places: Places, found: Cards) -> Table:
         )  # fmt: skip
         row = _row(node, stage, not card.offloaded, *cells)
         rows.append(((card.offloaded, -(card.time_us or 0), ""), row))
-        func = places.function(card.symbol)
+        func = node_ids.function(card.symbol)
         heads = kernel_calls(func, card).first if func is not None else []
         for n, op in enumerate(card.ops):
-            inner = places.ids.get(heads[n]) if n < len(heads) else None
+            inner = node_ids.ids.get(heads[n]) if n < len(heads) else None
             fused = "".join(f" + {name}" for name in op.fused)
             words = (f"{op.name}{fused}", _time(op.time_us), "", op.impl or "no kernel")
             kernel = _row(inner, stage if inner else None, False, *words)
@@ -171,7 +173,7 @@ def _cards(places: Places, found: Cards) -> Table:
     return _table("cards", summary, columns, [row for _, row in rows])
 
 
-_MAKERS: dict[type, Callable[[Places, Any], Table]] = {
+_MAKERS: dict[type, Callable[[NodeIds, Any], Table]] = {
     Explanations: _explain,
     Report: _validate,
     Bisection: _bisect,

@@ -15,8 +15,8 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.node_ids import kernel_calls
 from byoc_lab.lab.view.states.overlays import overlays_of
-from byoc_lab.lab.view.states.places import kernel_calls
 from byoc_lab.lab.view.states.state import Builder
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.framework.infer_type import InferType

@@ -163,7 +163,7 @@ def annotated_trace(mod: IRModule, *passes: Any) -> Trace:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_merged_regions_of_a_chain_keep_one_name(layers: int) -> None:
-    """Each layer is three regions that are merged; the result keeps the convolution's name."""
+    """Each layer is three regions; the merged region keeps the name of the convolution's region."""
     trace = annotated_trace(network(layers), "SimplifyInference", AnnotateTarget("dnnl"))
     drawn = Drawn(trace)
     drawn.check()

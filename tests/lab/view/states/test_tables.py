@@ -13,8 +13,8 @@ from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of, site_of
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
+from byoc_lab.lab.view.states.node_ids import NodeIds
 from byoc_lab.lab.view.states.overlays import overlays_of
-from byoc_lab.lab.view.states.places import Places
 from byoc_lab.lab.view.states.tables import MAX_ROWS, tables_of
 from byoc_lab.run.metering.cards import Cards
 from byoc_lab.run.metering.op_cards import OpCard
@@ -23,11 +23,11 @@ from .test_overlays import card, ids_of, network, texts
 
 
 @pytest.fixture(scope="module")
-def shown() -> tuple[Any, Any, Places, dict[str, str]]:
+def shown() -> tuple[Any, Any, NodeIds, dict[str, str]]:
     mod = network()
     trace = byoc_lab.trace(mod, "dnnl")
     state, ids = ids_of(trace)
-    return mod, trace, Places(trace, ids), texts(state)
+    return mod, trace, NodeIds(trace, ids), texts(state)
 
 
 def symbols(trace: Any) -> list[str]:
@@ -48,7 +48,7 @@ def firsts(table: dict[str, Any]) -> list[str]:
 
 
 def test_validate_table_begins_with_the_largest_share(shown: Any) -> None:
-    _, trace, places, lines = shown
+    _, trace, node_ids, lines = shown
     first, second = symbols(trace)
     conv, *_, composite = sites(trace, first)
     report = Report(
@@ -56,7 +56,7 @@ def test_validate_table_begins_with_the_largest_share(shown: Any) -> None:
         (comparison("output", 0.1),),
         (comparison(f"@{first} step 0", 0.2, composite), comparison("conv", inf, conv)),
     )
-    (table,) = tables_of(places, report)
+    (table,) = tables_of(node_ids, report)
     assert firsts(table) == ["conv", f"@{second}", f"@{first}", f"@{first} step 0", "output"]
     assert [row["wrong"] for row in table["rows"]] == [True, True, False, False, False]
     assert [row["cells"][1] for row in table["rows"]][:3] == ["∞", "300.0%", "50.0%"]
@@ -67,14 +67,14 @@ def test_validate_table_begins_with_the_largest_share(shown: Any) -> None:
 
 
 def test_errors_of_operators_are_at_their_nodes(shown: Any) -> None:
-    _, trace, places, lines = shown
+    _, trace, node_ids, lines = shown
     first, _ = symbols(trace)
     conv, *_, composite = sites(trace, first)
     operators = (
         comparison("a", 0.2, composite), comparison("b", 4.0, conv), comparison("c", 1.5, conv)
     )  # fmt: skip
     report = Report((comparison(f"@{first}", inf),), (), operators)
-    found = overlays_of(trace, places.ids, [report])
+    found = overlays_of(trace, node_ids.ids, [report])
     values = found["numbers"]["error"]["values"]
     (of_conv,) = [v for i, v in values.items() if "nn.conv2d(" in lines.get(i, "")]
     assert of_conv == 4.0, "the largest of several"
@@ -83,7 +83,7 @@ def test_errors_of_operators_are_at_their_nodes(shown: Any) -> None:
 
 
 def test_bisect_table_names_the_stage_and_the_operator(shown: Any) -> None:
-    _, trace, places, lines = shown
+    _, trace, node_ids, lines = shown
     last = trace.stages[-1]
     site = sites(trace, symbols(trace)[0])[0]
     checked = (
@@ -93,7 +93,7 @@ def test_bisect_table_names_the_stage_and_the_operator(shown: Any) -> None:
     )
     found = Bisection(last.name, site.function, None, 3, 3, index=last.index, call_site=site,
                       checked=checked)  # fmt: skip
-    (table,) = tables_of(places, found)
+    (table,) = tables_of(node_ids, found)
     assert firsts(table) == [
         "after stage 10, PartitionGraph",
         "a kernel",
@@ -106,8 +106,8 @@ def test_bisect_table_names_the_stage_and_the_operator(shown: Any) -> None:
 
 
 def test_coverage_table_begins_with_the_host(shown: Any) -> None:
-    mod, _, places, lines = shown
-    (table,) = tables_of(places, byoc_lab.coverage(mod, "dnnl"))
+    mod, _, node_ids, lines = shown
+    (table,) = tables_of(node_ids, byoc_lab.coverage(mod, "dnnl"))
     host, *regions = table["rows"]
     assert host["cells"][:2] == ["host", "nn.batch_flatten"]
     assert "nn.batch_flatten(" in lines[host["node"]]
@@ -116,40 +116,40 @@ def test_coverage_table_begins_with_the_host(shown: Any) -> None:
 
 
 def test_explain_table_has_the_suggested_change(shown: Any) -> None:
-    mod, _, places, lines = shown
-    (table,) = tables_of(places, byoc_lab.explain(mod, "dnnl"))
+    mod, _, node_ids, lines = shown
+    (table,) = tables_of(node_ids, byoc_lab.explain(mod, "dnnl"))
     (row,) = table["rows"]
     assert row["cells"][0] == "nn.batch_flatten" and "OffloadDataMovement" in row["cells"][4]
     assert "nn.batch_flatten(" in lines[row["node"]]
 
 
 def test_cards_table_begins_with_the_slowest_kernel(shown: Any) -> None:
-    _, trace, places, lines = shown
+    _, trace, node_ids, lines = shown
     first, second = symbols(trace)
     cards = Cards([
         card(first, (OpCard("nn.conv2d_0", "jit", ("relu",), time_us=2.0),)),
         card(second, (OpCard("nn.dense_0", "gemm", time_us=30.0),)),
     ])  # fmt: skip
-    (table,) = tables_of(places, cards)
+    (table,) = tables_of(node_ids, cards)
     assert firsts(table) == [f"@{second}", "nn.dense_0", f"@{first}", "nn.conv2d_0 + relu"]
     dense = table["rows"][1]
     assert dense["cells"][1] == "30 µs" and "nn.dense(" in lines[dense["node"]]
 
 
 def test_long_tables_omit_their_best_rows(shown: Any) -> None:
-    _, _, places, _ = shown
+    _, _, node_ids, _ = shown
     many = tuple(comparison(f"output {n}", n / 1000) for n in range(MAX_ROWS + 5))
-    (table,) = tables_of(places, Report((), many))
+    (table,) = tables_of(node_ids, Report((), many))
     assert len(table["rows"]) == MAX_ROWS and table["left_out"] == 5
     assert firsts(table)[0] == f"output {MAX_ROWS + 4}"
 
 
 def test_call_site_that_does_not_fit_has_no_node(shown: Any) -> None:
-    _, trace, places, _ = shown
+    _, trace, node_ids, _ = shown
     site = sites(trace, symbols(trace)[0])[0]
-    assert places.at(site) and places.at(site._replace(name="nn.dense")) is None
-    assert places.at(site._replace(number=99)) is None
-    assert places.at(site._replace(function="nobody")) is None
+    assert node_ids.at(site) and node_ids.at(site._replace(name="nn.dense")) is None
+    assert node_ids.at(site._replace(number=99)) is None
+    assert node_ids.at(site._replace(function="nobody")) is None
     function = trace.result[site.function]
     assert site_of(site.function, function, next(calls_of(function))) == site
     assert site_of("main", trace.result["main"], next(calls_of(function))) is None

@@ -16,8 +16,8 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.metering.cards import RegionCard
 
 
-class Places:
-    """Finds ids among the nodes of a trace."""
+class NodeIds:
+    """Looks up ids of the nodes of a trace."""
 
     def __init__(self, trace: Trace, ids: Ids):
         self.trace = trace
