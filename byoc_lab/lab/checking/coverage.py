@@ -280,7 +280,7 @@ class Coverages(Sequence[Coverage]):
 
 
 def _group(place: str, found: Sequence[Answer]) -> HostGroup:
-    names = Counter(e.name for e in found)
+    names = Counter(e.name.removeprefix("call of ") for e in found)
     known = [e.flops for e in found if e.flops is not None]
     return HostGroup(
         str(found[0].cause),

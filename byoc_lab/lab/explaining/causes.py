@@ -150,8 +150,9 @@ def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | Non
     home, target, targets = (
         inquiry.partitioned_home(subject), inquiry.target, inquiry.annotated_targets,
     )  # fmt: skip
-    would = inquiry.predicate(subject) is not None and _refused_alone(inquiry, subject) is None
-    if home is None or home.compiler == target or target not in targets or not would:
+    if home is None or home.compiler == target or target not in targets:
+        return None
+    if not _is_supported_alone(inquiry, subject):
         return None
     composite = next(reversed(inquiry.composites(subject)), None)
     if composite is not None:
@@ -198,7 +199,7 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
             found=repr(composite),
             other=composite,
         )
-    if target not in targets:
+    if target not in targets and _is_supported_alone(inquiry, subject):
         return Diagnosis(
             "name",
             f"AnnotateTarget asks {', '.join(map(repr, targets))}, not {target!r}",
@@ -323,6 +324,11 @@ def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     )
 
 
+def _is_supported_alone(inquiry: Inquiry, subject: Call) -> bool:
+    """Whether the back end has a predicate for the operator, which accepts the call."""
+    return inquiry.predicate(subject) is not None and _refused_alone(inquiry, subject) is None
+
+
 def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt]) -> Diagnosis:
     """The diagnosis of a partial match: the expression at the mismatch decides the cause."""
     attempt = attempts[0]
@@ -347,7 +353,8 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
             f", which a let binds to {inquiry.called(bound)}; no match crosses a let",
         )
     elif isinstance(stop.found, Var) and wants_constant(stop.pattern):
-        cause, why = "unbound-constant", ", a parameter that is not bound to its value"
+        if stop.found.name_hint not in inquiry.data:
+            cause, why = "unbound-constant", ", a parameter that is not bound to its value"
     elif isinstance(stop.found, Let):
         cause, why = "let", ": a let stands between them; no match crosses a let"
     who = f"{attempt.name} expects"

@@ -39,6 +39,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DominatorPattern
 from byoc_lab.relay.patterns.partial_match import Conditions
+from byoc_lab.relay.patterns.patterns import DataTypePattern
 
 OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
@@ -76,8 +77,10 @@ class Changes(PassChanges):
         forms = list(self._other_form()) if has_form else []
         if found.stop is not None and isinstance(found.stop.pattern, Conditions):
             # The code generator may need the operator that the pattern requires.
-            yield from (t for t in forms if t.keeps_numbers)
-            forms = [t for t in forms if not t.keeps_numbers]
+            at = found.stop.pattern
+            half = isinstance(at, DataTypePattern) and at.dtype == "float16"
+            yield from (t for t in forms if half or t.keeps_numbers)
+            forms = [t for t in forms if not (half or t.keeps_numbers)]
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
         if found.cause in ("order", "outside-user"):

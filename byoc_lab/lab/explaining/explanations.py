@@ -65,7 +65,7 @@ class Group(list[A]):
     @property
     def operators(self) -> str:
         """The operators in words, such as "nn.conv2d and nn.relu"."""
-        return enumerated(dict.fromkeys(e.name for e in self))
+        return enumerated(dict.fromkeys(e.name.removeprefix("call of ") for e in self))
 
     @property
     def numbers(self) -> str:

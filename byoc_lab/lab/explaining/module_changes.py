@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.relay.op.tensor.dyn import has_static_form, run_time_arguments
 from byoc_lab.relay.op.tensor.reduce import reduced_axes
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
 Edited = tuple[IRModule, dict[Call, Call]]
 FLOAT = "float32"
@@ -202,6 +203,14 @@ def weights(mod: IRModule) -> tuple[str, ...]:
         elif not isinstance(node, Function):
             first.update(node.parts())  # a tuple or branch passes them to any operator
     return tuple(p.name_hint for p in params if p in rest and p not in first)
+
+
+def data(mod: IRModule) -> frozenset[str]:
+    """The names of the parameters of @main that are the first operand of an operator whose operands
+    have an order: its data."""
+    calls = (n for n in post_order(*mod.functions.values()) if isinstance(n, Call) and n.op_name)
+    first = {n.args[0] for n in calls if n.args and n.op_name not in COMMUTATIVE}
+    return frozenset(p.name_hint for p in _parameters(mod) if p in first)
 
 
 def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:

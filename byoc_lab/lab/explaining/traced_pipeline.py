@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.lab.explaining.module_changes import weights
+from byoc_lab.lab.explaining.module_changes import data, weights
 from byoc_lab.lab.explaining.outcome import PipelineRun
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -137,6 +137,11 @@ class TracedPipeline:
     def weights(self) -> tuple[str, ...]:
         """The names of the parameters of @main that are weights."""
         return weights(self.setup.mod)
+
+    @cached_property
+    def data(self) -> frozenset[str]:
+        """The names of the parameters of @main that are inputs of the network, not weights."""
+        return data(self.setup.mod)
 
     def origin(self, node: Call) -> Call | None:
         """The call of the input from which a call of the matched module originates."""

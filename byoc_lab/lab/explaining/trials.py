@@ -74,7 +74,8 @@ class VerifiedChange:
         before, then = self.offloaded
         notes = [] if self.keeps_numbers else ["then the network computes other numbers"]
         if then < before:
-            notes.append(f"then {counted(then, 'call')} of the module are offloaded, not {before}")
+            left = counted(then, "call") + (" is" if then == 1 else " are")
+            notes.append(f"then {left} offloaded, not {before}")
         elif self.lost:
             notes.append(
                 f"then the host computes {counted(self.lost, 'call')} that it does not now"

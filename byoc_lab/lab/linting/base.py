@@ -16,7 +16,7 @@ from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.subject import Problem, Subject
 from byoc_lab.passes.framework.passes import Pass
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 
 __all__ = ["Finding", "LintRule", "Problem", "Sample", "Severity", "Subject", "called"]
@@ -103,4 +103,8 @@ def called(node: Expr) -> str:
         if isinstance(callee, GlobalVar):
             return f"@{callee.name_hint}"
         return callee.name if isinstance(callee, Op) else "a call"
+    if isinstance(node, Tuple):
+        return f"a tuple of {len(node.fields)}"
+    if isinstance(node, TupleGetItem):
+        return f"field {node.index} of {called(node.tuple_value)}"
     return f"%{node.name_hint}" if isinstance(node, Var) else type(node).__name__.lower()

@@ -22,6 +22,7 @@ from byoc_lab.relay.patterns import (
     is_op,
     is_tuple,
     is_tuple_get_item,
+    wildcard,
 )
 from tests.lab.explaining.pieces import (
     CONV,
@@ -97,6 +98,14 @@ DNNL = [
     Planted(
         "a norm that nothing computes", "no-pattern", "nn.l2_normalize",
         lambda: nn.l2_normalize(x(1, 4, 8, 8), 1e-5, [1]), found="sum",
+    ),
+    Planted(
+        "a pattern for float16", "sub-pattern", "nn.dense",
+        lambda: nn.dense(x(2, 4), weight(4, 4)),
+        "run ToMixedPrecision('float16') before MergeComposite", [],
+        passes=lambda: steps(
+            table=[(f"{NPU}.dense", is_op("nn.dense")(wildcard().has_dtype("float16"), wildcard()))]
+        )(),
     ),
     Planted("float16", "predicate", "tanh", lambda: relay.tanh(x(2, dtype="float16")), "float32"),
     Planted(

@@ -268,6 +268,21 @@ def test_target_with_a_dot_is_the_cause_because_no_composite_matches_it() -> Non
     assert misnamed.what_to_do.startswith("use a target without a dot")
 
 
+@pytest.mark.parametrize("first", ["the input", "a bias"])
+def test_input_of_the_network_is_not_a_parameter_to_bind(first: str) -> None:
+    """Binding it would leave a network without inputs; a sum may have its bias first."""
+    data, bias = relay.var("x", shape=(1, 4)), relay.var("b", shape=(1, 4))
+    sub = is_op("subtract")(Any_(), is_constant())
+    add = is_op("add")(is_op("exp")(Any_()), is_constant())
+    if first == "a bias":
+        found = the(told(add, relay.add(bias, relay.exp(data))), "add")
+        assert found.cause == "unbound-constant" and "bind %b" in str(found.change)
+    else:
+        both = relay.Tuple([relay.exp(data), relay.subtract(relay.const(1.0), data)])
+        found = the(told(sub, both), "subtract")
+        assert found.cause == "sub-pattern" and "accept any value" in str(found.change)
+
+
 # Sequences in pipelines ---------------------------------------------------------------------------
 
 

@@ -43,6 +43,15 @@ def test_order_is_not_the_cause_if_only_the_second_target_supports_the_call() ->
     assert relu.cause == "order" and relu.change is not None
 
 
+def test_target_that_is_not_asked_is_the_cause_for_calls_that_it_supports_alone() -> None:
+    relu, add = explain(net(), "one_of_two", pipeline=steps(["misspelt"]))
+    assert relu.cause == "name" and relu.change is not None
+    assert (
+        relu.change.what == "write AnnotateTarget('one_of_two'), not AnnotateTarget(['misspelt'])"
+    )
+    assert add.cause == "no-pattern" and "supports neither add" in add.reason
+
+
 @pytest.mark.parametrize("between", [[], [PartitionGraph()]], ids=["annotated", "partitioned"])
 def test_each_of_several_annotate_target_passes_uses_its_own_target(between: list[Any]) -> None:
     one, two = AnnotateTarget("one_of_two"), AnnotateTarget("two_of_two")

@@ -259,9 +259,8 @@ def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
     table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
     renamed = replace(case, table=table, targets=[TARGET])
     (again,) = explain(case.mod, TARGET, one.call, renamed.passes())
-    if composite is None:
-        return again.cause != "name"
-    return in_a_region(again) or again.cause == "malformed"
+    later = ("malformed", "pruned", "merge", "computed-twice")
+    return in_a_region(again) or again.cause in (later if composite is None else later[:1])
 
 
 def malformed(case: Drawn, one: Explanation, entry: Any) -> bool:

@@ -8,7 +8,7 @@ from byoc_lab import IRModule, lint, relay
 from byoc_lab.lab.linting.rules.blocked_match import BlockedMatch
 from byoc_lab.passes import AnnotateTarget, InferType, MergeComposite, PassContext
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.patterns import is_constant, is_op, wildcard
+from byoc_lab.relay.patterns import is_constant, is_op, is_tuple_get_item, wildcard
 from tests.lab.linting.samples import RuleChecks
 
 
@@ -32,3 +32,13 @@ class TestBlockedMatch(RuleChecks):
             assert len(messages) == (missing is not None)
             if missing is not None:
                 assert f"({missing})" in messages[0] and "1 x npu.conv more" in messages[0]
+
+    def test_user_outside_the_match_that_is_not_a_call_is_described(self) -> None:
+        x = relay.var("x", shape=(2, 4))
+        halves = relay.split(x, 2, axis=1)
+        pattern = is_op("nn.relu")(is_tuple_get_item(is_op("split")(wildcard()), 1))
+        net = relay.Function([x], relay.Tuple([relay.nn.relu(halves[1]), halves[0]]))
+        mod = InferType()(IRModule.from_expr(net))
+        passes = [MergeComposite([("npu.relu", pattern)]), AnnotateTarget("npu")]
+        (found,) = lint(mod, passes).by_code("BYL031")
+        assert "except that field 0 of split, outside of the match, uses" in found.message
