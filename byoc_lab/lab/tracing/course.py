@@ -75,43 +75,43 @@ class Course:
             for gv, func in after.functions.items():
                 self.copied.append(self._copied(self._roots.get(gv.name_hint), func))
 
-    def places(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
+    def positions(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
         """For each node of any step: the input node in the same position or, for a copy of a
         created node, that created node. Created nodes themselves are left out. inputs: the nodes of
         the input."""
-        places: dict[Expr, Expr] = {node: node for node in inputs}
+        positions: dict[Expr, Expr] = {node: node for node in inputs}
         for step in self.steps:
-            _enter(places, step.copied.items())
+            _enter(positions, step.copied.items())
             if isinstance(step, Applied):
-                self._enter_round(places, step)
+                self._enter_round(positions, step)
         for copied in self.copied:
-            _enter(places, copied.items())
-        return places
+            _enter(positions, copied.items())
+        return positions
 
-    def replaced(self, places: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-        """For each created node that replaced an input node: this input node. places: the result of
-        `places`."""
+    def replaced(self, positions: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+        """For each created node that replaced an input node: this input node. positions: the
+        result of `positions`."""
         found: dict[Expr, Expr] = {}
         for step in self.steps:
             for event in step.events if isinstance(step, Applied) else ():
                 assert event.before is not None and event.after is not None
-                old, new = (places.get(n, n) for n in (event.before, event.after))
+                old, new = (positions.get(n, n) for n in (event.before, event.after))
                 found.setdefault(new, found.get(old, old))
         return found
 
-    def _enter_round(self, places: dict[Expr, Expr], step: Applied) -> None:
+    def _enter_round(self, positions: dict[Expr, Expr], step: Applied) -> None:
         found, replaced, later = step.round, step.replaced, self._later
         # Includes the nodes of later rewrites, because some of them are not in `step.made`.
-        kept = ((pre, post) for pre, post in found.made.items() if post not in places)
-        _enter(places, ((a, b) for a, b in kept if a not in replaced and a not in later))
+        kept = ((pre, post) for pre, post in found.made.items() if post not in positions)
+        _enter(positions, ((a, b) for a, b in kept if a not in replaced and a not in later))
         if step.made is not found.made:
             kept = ((pre, post) for pre, post in step.made.items() if post is not pre)
-            _enter(places, ((pre, post) for pre, post in kept if pre not in replaced))
+            _enter(positions, ((pre, post) for pre, post in kept if pre not in replaced))
         for copies in found.copies:
             for source, copied in copies.items():
                 # each parameter is a separate node
                 if copied is not source and not isinstance(copied, Var):
-                    _enter(places, [(source, copied)])
+                    _enter(positions, [(source, copied)])
 
     def _follow(self, events: Sequence[Event]) -> None:
         """Add all steps: rounds in starting order, each before the functions that are added after
@@ -181,8 +181,8 @@ class Course:
         return found
 
 
-def _enter(places: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:
+def _enter(positions: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:
     """Give each copy (the second of a pair) the position of the first, unless it has one."""
     for old, new in copied:
-        if new not in places and not isinstance(old, SHARED):
-            places[new] = places.get(old, old)
+        if new not in positions and not isinstance(old, SHARED):
+            positions[new] = positions.get(old, old)

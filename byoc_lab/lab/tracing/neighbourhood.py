@@ -56,7 +56,7 @@ class Neighbourhood:
     part: Part
     numbers: Numbers
 
-    def place(self, node: Expr) -> Expr | None:
+    def position(self, node: Expr) -> Expr | None:
         """A key that identifies a node across states: the node of the root in its position, or the
         node that a rewrite created."""
         origin = self.origins.get(node)
@@ -79,11 +79,11 @@ class PartStep:
         return Diff(self.before.module, self.after.module, self._lineage)
 
     def _lineage(self) -> ComposedLineage:
-        places = {self.before.place(node): node for node in nodes_of(self.before.module)}
+        positions = {self.before.position(node): node for node in nodes_of(self.before.module)}
         pairs = {
-            places[place]: node
+            positions[position]: node
             for node in nodes_of(self.after.module)
-            if (place := self.after.place(node)) is not None and place in places
+            if (position := self.after.position(node)) is not None and position in positions
         }
         return ComposedLineage([pairs])
 
@@ -102,10 +102,10 @@ class Neighbourhoods:
         rewrite, or if the pass does not report all its rewrites. Raises StageIndexError.
         """
         event = self._stage.step(number).event
-        place = self._place(number) if self._stage.is_reported else None
-        if place is None:
+        found = self._root_and_node(number) if self._stage.is_reported else None
+        if found is None:
             return None
-        root, node = place
+        root, node = found
         wanted = root.near(node)
         added = [event.function] if event.round is None else []
         states = (_Changes(self._stage, count) for count in (number - 1, number))
@@ -122,7 +122,7 @@ class Neighbourhoods:
             root.prepare()
         return [root.round for root in roots]
 
-    def _place(self, number: int) -> tuple[_Root, Expr] | None:
+    def _root_and_node(self, number: int) -> tuple[_Root, Expr] | None:
         """The root that shows a rewrite, and a node of this root at the position of the rewrite."""
         events = self._stage.events
         event = events[number - 1]
@@ -211,11 +211,11 @@ class _Changes:
 
 class _State(NamedTuple):
     """A function between two rewrites of a round. made: the new node for each node of the round's
-    root; places: the inverse mapping; numbers: the numbers of its regions."""
+    root; positions: the inverse mapping; numbers: the numbers of its regions."""
 
     func: Function
     made: Mapping[Expr, Expr]
-    places: Mapping[Expr, Expr]
+    positions: Mapping[Expr, Expr]
     numbers: Numbers
 
 
@@ -267,7 +267,7 @@ class _Root:
         """The wanted nodes of the root, in their state after some rewrites, and the added
         functions; None if none of the nodes is left."""
         state = self._state(changes)
-        root, known = state.func, state.places
+        root, known = state.func, state.positions
         inside: set[Expr] = set()
         todo = [state.made[pre] for pre in wanted if pre in state.made]
         todo += [root.body] if root in todo else []  # a rewrite may add nodes after the last one
@@ -297,7 +297,7 @@ class _Root:
         module = _without_helpers(module, added)
         replaced = changes.replaced.get(self.round)
 
-        def place(node: Expr) -> Expr | None:
+        def position(node: Expr) -> Expr | None:
             """The node of the root in the position of a node, or from which the node is copied."""
             if replaced is None:  # no rewrite of the round is applied yet
                 return known.get(node)
@@ -310,7 +310,7 @@ class _Root:
                     return pre
             return source
 
-        kept = {o: found for o in set(origins.values()) if (found := place(o)) is not None}
+        kept = {o: found for o in set(origins.values()) if (found := position(o)) is not None}
         inner = {n: state.numbers[o] for n, o in origins.items() if o in state.numbers}
         numbers = {**state.numbers, **inner, **changes.region_functions(module)}
         return Neighbourhood(module, origins, kept, changes.made_for, part, numbers)
@@ -323,9 +323,9 @@ class _Root:
             while len(self._kept) >= MAX_KEPT:
                 del self._kept[next(iter(self._kept))]
             made = nodes_made(self.round, changes.replaced.get(self.round, {}))
-            func, places = function_of(made[self.round.root], self.function), _inverse(made)
-            numbers = self._stage.numbering.of_function(func, self.round, places)
-            self._kept[count] = _State(func, made, places, numbers)
+            func, positions = function_of(made[self.round.root], self.function), _inverse(made)
+            numbers = self._stage.numbering.of_function(func, self.round, positions)
+            self._kept[count] = _State(func, made, positions, numbers)
         return self._kept[count]
 
     @cached_property

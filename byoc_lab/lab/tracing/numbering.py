@@ -60,21 +60,22 @@ class Numbering:
     def _kept_number(self, node: Expr) -> int | None:
         """The number of the region of the input that a node of the result originates from."""
         provenance = self._stage.provenance
-        place = provenance.identity(node)
-        if place in self.before:
-            return self.before[place]
-        sources, _ = self._added.get(place, ((), None))
-        places = [provenance.place(source) for source in sources]
-        if not places or not all(map(provenance.is_input, places)):
-            places = list(self._stage.origins(node))  # slower: follows every node through all steps
-        return next((self.before[n] for n in places if n in self.before), None)
+        position = provenance.position(node)
+        if position in self.before:
+            return self.before[position]
+        sources, _ = self._added.get(position, ((), None))
+        positions = [provenance.position(source) for source in sources]
+        if not positions or not all(map(provenance.is_input, positions)):
+            # slower: follows every node through all steps
+            positions = list(self._stage.origins(node))
+        return next((self.before[n] for n in positions if n in self.before), None)
 
     @cached_property
     def _created(self) -> Numbers:
         """The numbers of annotations that the pass created, by the created node."""
-        identity = self._stage.provenance.identity
-        places = ((identity(node), number) for node, number in self.after.items())
-        return {place: number for place, number in places if place not in self.before}
+        position = self._stage.provenance.position
+        created = ((position(node), number) for node, number in self.after.items())
+        return {node: number for node, number in created if node not in self.before}
 
     def number_of(self, node: Expr) -> int | None:
         """The number of a begin annotation or an external function, of the input or that the pass
@@ -103,14 +104,14 @@ class Numbering:
     def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
         """The numbers in a state between two rewrites. provenance: the origins of its nodes in the
         input."""
-        places = {node: provenance.identity(node) for node in _named(mod)}
-        return module_numbers(mod, self._known(places, self.before)) if places else {}
+        positions = {node: provenance.position(node) for node in _named(mod)}
+        return module_numbers(mod, self._known(positions, self.before)) if positions else {}
 
-    def of_function(self, func: Expr, found: Round, places: Mapping[Expr, Expr]) -> Numbers:
-        """The numbers in a function between two rewrites of a round. places: maps its nodes to the
-        nodes of the root at their position."""
+    def of_function(self, func: Expr, found: Round, positions: Mapping[Expr, Expr]) -> Numbers:
+        """The numbers in a function between two rewrites of a round. positions: maps its nodes to
+        the nodes of the root at their positions."""
         begins = (n for n in post_order(func) if is_annotation(n, BEGIN))
-        of_begin: dict[Expr, Expr] = {begin: places.get(begin, begin) for begin in begins}
+        of_begin: dict[Expr, Expr] = {begin: positions.get(begin, begin) for begin in begins}
         return region_numbers(func, self._known(of_begin, self.of_round(found)))
 
     def of_round(self, found: Round) -> Numbers:
@@ -118,17 +119,17 @@ class Numbering:
         if found not in self._of_round:
             provenance = self._stage.provenance
             begins = (n for n in post_order(found.root) if is_annotation(n, BEGIN))
-            known = self._known({b: provenance.place(b) for b in begins}, self.before)
+            known = self._known({b: provenance.position(b) for b in begins}, self.before)
             if not provenance.is_unchanged(found):
                 known = region_numbers(found.root, known)
             self._of_round[found] = known
         return self._of_round[found]
 
-    def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
+    def _known(self, positions: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
         """The numbers of nodes whose position had a number earlier, or that the pass created."""
-        known = {b: earlier[place] for b, place in places.items() if place in earlier}
-        for node, place in places.items():
-            if node not in known and (number := self.number_of(place)) is not None:
+        known = {b: earlier[position] for b, position in positions.items() if position in earlier}
+        for node, position in positions.items():
+            if node not in known and (number := self.number_of(position)) is not None:
                 known[node] = number
         return known
 

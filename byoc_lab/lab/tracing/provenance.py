@@ -10,7 +10,7 @@ A node of the result originates from
 * the nodes that a rewrite replaced or used as operands, if a rewrite created it,
 * nothing, if a rewrite inserted it: `rule` names the rewrite.
 
-`identity` is a single node: the input node in the same position, or the node that a rewrite created
+`position` is a single node: the input node in the same position, or the node that a rewrite created
 there. It is the same in all states between the rewrites of a pass, so unchanged nodes keep their
 place in the view.
 
@@ -66,18 +66,18 @@ class Provenance:
         return _Tracker(self._before, steps, self._course.copied)
 
     @cached_property
-    def _all_places(self) -> dict[Expr, Expr]:
-        return self._course.places(self._before)
+    def _all_positions(self) -> dict[Expr, Expr]:
+        return self._course.positions(self._before)
 
     @cached_property
-    def places(self) -> Mapping[Expr, Expr]:
-        """The `identity` of each node of the result, operands first."""
-        return {node: self.place(node) for node in self._after}
+    def positions(self) -> Mapping[Expr, Expr]:
+        """The `position` of each node of the result, operands first."""
+        return {node: self.position(node) for node in self._after}
 
     @cached_property
     def replaced(self) -> Mapping[Expr, Expr]:
-        """The input node that a created node, given by its `identity`, replaced."""
-        return self._course.replaced(self._all_places)
+        """The input node that a created node, given by its `position`, replaced."""
+        return self._course.replaced(self._all_positions)
 
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
@@ -100,9 +100,10 @@ class Provenance:
         origins = self._tracked.origins
         return {n: origins.get(n, ()) for n in self._after}
 
-    def place(self, node: Expr) -> Expr:
-        """The `identity` of a node of any state of the pass."""
-        return self._all_places.get(node, node)
+    def position(self, node: Expr) -> Expr:
+        """The input node in the position of a node of any state of the pass, or the node that a
+        rewrite created there. It is the same in each state; copies share it."""
+        return self._all_positions.get(node, node)
 
     def is_unchanged(self, found: Round) -> bool:
         """Whether the root of a round has the structure of a function of the input."""
@@ -129,11 +130,6 @@ class Provenance:
         node, or if it has no origins and the pass did not report a rule."""
         _found(self._after, node, "result")
         return self._tracked.rules.get(node, "")
-
-    def identity(self, node: Expr) -> Expr:
-        """The input node in the position of `node`, or the node that a rewrite created there. It is
-        the same in each state of the pass; copies share it."""
-        return _found(self.places, node, "result")
 
 
 def _found(known: Mapping[Expr, T], node: Expr, where: str) -> T:

@@ -70,6 +70,6 @@ class RewriteStep:
 
 def _lineage(first: Provenance, second: Provenance) -> ComposedLineage:
     """Pairs the nodes of two states of a pass that are in the same position."""
-    nodes = {place: node for node, place in first.places.items()}
-    pairs = {nodes[place]: node for node, place in second.places.items() if place in nodes}
+    nodes = {at: node for node, at in first.positions.items()}
+    pairs = {nodes[at]: node for node, at in second.positions.items() if at in nodes}
     return ComposedLineage([pairs])

@@ -89,12 +89,13 @@ def test_part_with_all_calls_equals_the_module(
                 assert side.part.is_end and not side.part.given
 
 
-def identities(part: Neighbourhood, stage: Provenance) -> dict[Expr, Expr]:
-    """For the nodes of a part that exist in the whole module, their identities in each state."""
+def positions_in(part: Neighbourhood, stage: Provenance) -> dict[Expr, Expr]:
+    """For the nodes of a part that exist in the whole module, their positions in each state."""
     return {
-        node: stage.place(place)
+        node: stage.position(position)
         for node in nodes_of(part.module)
-        if (place := part.place(node)) is not None and part.origins[node] not in part.part.given
+        if (position := part.position(node)) is not None
+        and part.origins[node] not in part.part.given
     }
 
 
@@ -113,8 +114,8 @@ def test_nodes_of_a_part_are_nodes_of_the_state(
                 continue
             for side, state in ((step.before, count - 1), (step.after, count)):
                 whole, provenance, _ = stage.followed(state)
-                places = {provenance.identity(node) for node in nodes_of(whole.module)}
-                assert set(identities(side, stage.provenance).values()) <= places, (
+                places = {provenance.position(node) for node in nodes_of(whole.module)}
+                assert set(positions_in(side, stage.provenance).values()) <= places, (
                     stage.name,
                     count,
                 )
@@ -129,7 +130,7 @@ def test_renamed_function_is_the_function_that_the_pass_added() -> None:
     step = Neighbourhoods(stage).step(number)
     assert step is not None
     name = stage.events[number - 1].function
-    assert step.after.place(step.after.module[name]) is added
+    assert step.after.position(step.after.module[name]) is added
 
 
 def test_part_around_an_annotation_counts_cut_regions() -> None:

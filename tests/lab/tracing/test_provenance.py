@@ -74,12 +74,12 @@ def check_identities(stage: Stage, count: int) -> None:
     """
     state = stage.state_after(count)
     provenance = Provenance(stage.before, state, stage.events, count)
-    found = [provenance.identity(node) for node in nodes_of(state)]
+    found = [provenance.position(node) for node in nodes_of(state)]
     made = post_order(*(e.after for e in stage.events[:count] if e.after is not None))
     assert set(found) <= {*nodes_of(stage.before), *made}
     if count == len(stage.events) and stage.after is not None:
         assert len(set(found)) == len(found)
-        result = {stage.provenance.identity(node) for node in nodes_of(stage.after)}
+        result = {stage.provenance.position(node) for node in nodes_of(stage.after)}
         assert result == set(found)
 
 

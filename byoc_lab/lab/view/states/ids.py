@@ -74,8 +74,8 @@ class Ids:
         used: set[str] = set()
         replaced: set[str] = set()
         created: list[tuple[Expr, Expr]] = []
-        for node in provenance.places if nodes is None else nodes:
-            first = provenance.place(node)
+        for node in provenance.positions if nodes is None else nodes:
+            first = provenance.position(node)
             if provenance.is_input(first):
                 self._assign(node, self.of(first), used)
             else:

@@ -111,7 +111,7 @@ class Drawn:
         if not isinstance(event.told, Sentence):
             assert not re.search(r"region \d", event.reason)
             return
-        came_from = stage.provenance.place
+        came_from = stage.provenance.position
         if event.rule == "join regions":
             assert isinstance(event.before, Call)
             match = JOINED.fullmatch(event.reason)
