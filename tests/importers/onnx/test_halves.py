@@ -130,7 +130,7 @@ def test_scale_per_block_agrees_with_onnxruntime(
 
 def test_blocks_that_do_not_cover_the_axis_are_refused() -> None:
     net, _ = node("DequantizeLinear", [EIGHT, SCALES], "float32", axis=1, block_size=3)
-    with pytest.raises(UnsupportedOperatorError, match=r"2 blocks of 3 .* length 8; 3 blocks are"):
+    with pytest.raises(UnsupportedOperatorError, match=r"2 blocks of 3 .* size 8; 3 blocks are"):
         from_onnx(net)
 
 

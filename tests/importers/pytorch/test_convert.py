@@ -354,7 +354,7 @@ def test_wrong_arguments_raise_errors_that_name_them() -> None:
         from_pytorch(3)
     with pytest.raises(ArgumentError, match="example_inputs must be a tuple of tensors"):
         from_pytorch(Scaled())
-    with pytest.raises(ArgumentError, match="leave example_inputs out"):
+    with pytest.raises(ArgumentError, match="omit example_inputs"):
         from_pytorch(torch.export.export(Scaled(), (X,)), (X,))
     with pytest.raises(ImporterError, match=r"torch\.export cannot export Scaled"):
         from_pytorch(Scaled(), (torch.ones(4),))

@@ -243,5 +243,5 @@ def test_missing_type_or_constructor_raises_error_that_names_it():
 def test_inconsistent_type_definition_is_refused():
     with pytest.raises(DuplicateNameError, match="two constructors Nil"):
         relay.TypeData(LIST, [A], [NIL, NIL])
-    with pytest.raises(WellFormedError, match="belongs to List"):
+    with pytest.raises(WellFormedError, match="declares the type List"):
         relay.TypeData(relay.GlobalTypeVar("Tree"), [], [NIL])
