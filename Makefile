@@ -7,9 +7,10 @@ ORACLE := .oracle-venv
 EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
 # One process a core; tests of one file stay in one process, since files share what they prepare.
-# Threads of kernels that wait leave their core to the other processes.
+# Threads of kernels that wait leave their core to the other processes; NumPy's, which wait in loops,
+# are not started.
 # Bytecode is kept: without it, each process compiles 1,400 files.
-PYTEST = PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 # LLVM does not optimize the host part here, nor in a part of the sweeps: half of each build.
 # `make machines` and `make slow` optimize.
 # pytest's capture of the log costs a hundredth of the time, and nothing is logged.
