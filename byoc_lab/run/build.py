@@ -263,8 +263,9 @@ def _link(
 
 def _warn_of_local_functions(mod: IRModule) -> None:
     """Warn about external functions that are not global, which no back end gets."""
+    unnamed = "a function without a symbol"
     local = [
-        f"{node.attrs.get('ExternalSymbol') or 'without a symbol'} of {node.attrs['Compiler']}"
+        f"{node.attrs.get('ExternalSymbol') or unnamed} of {node.attrs['Compiler']}"
         for function in mod.functions.values()
         if not is_external(function)
         for node in post_order(function)

@@ -288,10 +288,10 @@ class _Asked:
         there = where.calls.get(call.bound, call)
         misses = {entry: where.misses(entry).nearest_to(there) for entry in with_it}
         entry = max(with_it, key=lambda e: m.fit.matched if (m := misses[e]) is not None else 0)
-        reason = f"pattern {entry.name} has {call.name}, but does not match here"
+        reason = f"pattern {entry.name} has {call.name}"
         miss = misses[entry]
         if miss is None:
-            return found("sub-pattern", reason)
+            return found("sub-pattern", f"{reason}, but no partial match contains this call")
         root, graph, at = (
             where.read.node(miss.call.call),
             where.read.graph,
@@ -299,7 +299,7 @@ class _Asked:
         )
         pattern = entry.read.root
         attempt = Attempt(at, entry.name, pattern, entry.check, root, graph, miss.fit)
-        return found("sub-pattern", f"{reason}; nearest: {miss}", attempt)
+        return found("sub-pattern", f"{reason}, but does not match here; nearest: {miss}", attempt)
 
     def _left_over(self, call: OperatorCall) -> Diagnosis:
         if call.dataflow:

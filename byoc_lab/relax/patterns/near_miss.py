@@ -95,16 +95,15 @@ class NearMisses:
         return self._miss(max(self.fits, key=lambda found: found[0].rank, default=None))
 
     def nearest_to(self, call: OperatorCall) -> NearMiss | None:
-        """The nearest partial match, preferably among those that would contain `call`; None if all
-        match."""
+        """The nearest partial match that contains `call` or stops at it; None if none does."""
         node = self.function.node(call.call)
 
-        def key(found: tuple[PartialMatch, OperatorCall]) -> tuple[bool, tuple[bool, float, int]]:
-            fit, _ = found
+        def reaches(fit: PartialMatch) -> bool:
             stops = fit.matched and any(stop.found is node for stop in fit.stops)
-            return bool(stops) or node in fit.covered, fit.rank
+            return bool(stops) or node in fit.covered
 
-        return self._miss(max((f for f in self.fits if f[0].stops), key=key, default=None))
+        near = [found for found in self.fits if found[0].stops and reaches(found[0])]
+        return self._miss(max(near, key=lambda found: found[0].rank, default=None))
 
     def _miss(self, found: tuple[PartialMatch, OperatorCall] | None) -> NearMiss | None:
         if found is None:

@@ -151,6 +151,23 @@ def test_nearest_match_contains_the_explained_call() -> None:
     assert "operand .args[0].args[0] must be a call of matmul, found a call of sigmoid" in found[1]
 
 
+def test_partial_match_that_does_not_contain_the_explained_call_is_not_its_nearest_match() -> None:
+    mod = module(
+        [var("x", 4, 8), var("w", 8, 3), var("b", 3)],
+        lambda emit, x, w, b: emit(
+            op.multiply(
+                emit(op.nn.relu(emit(op.add(emit(op.matmul(x, w)), b)))),
+                emit(op.sigmoid(emit(op.matmul(x, w)))),
+            )
+        ),
+    )
+    found = explained([("npu.biased", biased(relax.dpl.is_const()))], mod)
+    inside, apart = (e for e in found if e.name == "matmul")
+    assert "nearest: at %lv2" in inside.reason and inside.nearest is not None
+    assert apart.reason == "pattern npu.biased has matmul, but no partial match contains this call"
+    assert apart.nearest is None
+
+
 def test_refusing_check_is_named_if_another_entry_took_the_root() -> None:
     dpl = relax.dpl
     entries = [
