@@ -78,7 +78,7 @@ notebooks: install-test install-docs  ## run the notebooks
 	$(PYTEST) --dist=load -m "notebook and not slow" --ignore=tests/notebooks/test_elsewhere.py tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that `make test` leaves out; ONE_IN=8 for a part of them, SEED=n to draw again
-	ALL_EXAMPLES=1 $(PYTEST) --dist=worksteal -m "slow or hypothesis" $(EXPLORE) $(if $(ONE_IN),--plain-llvm)
+	ALL_EXAMPLES=1 $(PYTEST) --dist=worksteal -m "slow$(if $(ONE_IN),, or hypothesis)" $(EXPLORE) $(if $(ONE_IN),--plain-llvm)
 
 mutants: install-test  ## delete, double, rename and move every annotation: does the linter find what breaks?
 	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))

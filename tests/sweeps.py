@@ -1,8 +1,8 @@
 """The part of the tests that runs: all, or one in N (`make slow ONE_IN=N`).
 
 The sweeps try many cases: parameters of tests, drawn examples, and seeds. CI runs a part of each,
-the same in every run. Property tests are part of the sweeps, too: `make slow` draws all their
-examples, the other commands a third.
+the same in every run. `make slow` without ONE_IN also runs the property tests, with all their
+examples; the other commands draw a third.
 """
 
 from __future__ import annotations
