@@ -179,8 +179,12 @@ def _over_path(
     for _ in range(MAX_DEPTH):
         users = _users(node, graph)
         end = next((u for u in users if not near.part(dominator.child, u).stops), None)
-        if end is not None and not near.part(dominator, end).stops:
-            return dominator, end
+        if end is not None:
+            whole = near.part(dominator, end)
+            if not whole.stops:
+                return dominator, end
+            if any(stop.outside for stop in whole.stops):
+                return replace(fit, total=near.size, stops=whole.stops)
         on = next((u for u in users if not near.part(dominator.path, u).stops), None)
         if end is not None or on is None or isinstance(on, Function):
             found = end or (users[0] if users else node)

@@ -334,7 +334,7 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     attempt = attempts[0]
     stop = attempt.fit.stops[0]
     expected = listed(a.fit.stops[0].expected for a in attempts)
-    found, where = stop.seen(inquiry.described(stop.found)), ""
+    found, where = stop.seen(inquiry.described), ""
     if stop.below is not None and not stop.reused:
         where = f" as the user of {inquiry.called(stop.below)}"
         if stop.found is stop.below:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from byoc_lab.errors import ByocLabError, counted, enumerated
@@ -158,11 +158,16 @@ class Changes(PassChanges):
             yield self.graph_form()
         if found.attempt is None:
             return
+        yield from self._copied(used_outside(found.attempt), found.attempt.body)
+
+    def _copied(
+        self, escaping: Iterable[tuple[Expr, Expr]], inside: Collection[Expr]
+    ) -> Iterator[Trial]:
+        """Compute values a second time for their users outside of a match. escaping: the values,
+        each with such a user. inside: the nodes of the match."""
         inquiry = self.inquiry
-        origin = inquiry.origins_of(found.attempt.body)
-        given = list(
-            dict.fromkeys(origin[v] for v, _ in used_outside(found.attempt) if v in origin)
-        )
+        origin = inquiry.origins_of(inside)
+        given = list(dict.fromkeys(origin[v] for v, _ in escaping if v in origin))
         if given:
             match = frozenset(origin.values())
             below = [n for n in post_order(*given) if n in match and isinstance(n, Call)]
@@ -224,6 +229,7 @@ class Changes(PassChanges):
         yield from self._other_call(found, call, attributes=False)
         if found.attempt is None or found.stop is None:
             return
+        yield from self._copied(found.stop.outside, found.stop.inside)
         if found.stop.reused or isinstance(found.stop.pattern, DominatorPattern):
             yield self._edited("compute equal values once", computed_once(self.inquiry.setup.mod))
         position, name = found.attempt.position, found.attempt.name

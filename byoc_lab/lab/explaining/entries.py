@@ -298,7 +298,7 @@ class _Entry:
         return self._report(
             "never",
             f"{fit} parts match at best, counted from its end: expects {stop.expected}, found "
-            f"{stop.seen(run.described(stop.found))}",
+            f"{stop.seen(run.described)}",
             number, root, nearest=near,
         )  # fmt: skip
 

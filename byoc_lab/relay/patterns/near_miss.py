@@ -235,11 +235,39 @@ class NearMatcher:
         is_parent, is_on_path = (partial(self.matches, p) for p in (pattern.parent, pattern.path))
         found = self.graph.off_path(root, is_parent, is_on_path)
         if found is None:
-            return Mismatch(pattern, root)
+            return self._used_outside(pattern, root)
         node, user = found
         if user is None:
             return Mismatch(pattern.parent, node)
         return Mismatch(pattern.path, node, user, others=(pattern.parent,))
+
+    def _used_outside(self, pattern: DominatorPattern, root: Expr) -> Mismatch:
+        """A mismatch of a whole dominator, whose paths all lead to parents: with the values that
+        are used outside, if there is one parent."""
+        parents: set[Expr] = set()
+
+        def is_parent(source: Expr) -> bool:
+            if self.matches(pattern.parent, source):
+                parents.add(source)
+            return source in parents
+
+        inside = [root]
+
+        def is_on_path(source: Expr) -> bool:
+            inside.append(source)
+            return True
+
+        self.graph.off_path(root, is_parent, is_on_path)
+        if len(parents) > 1:
+            return Mismatch(pattern, root)
+        inside += parents
+        outside = tuple(
+            (node, user)
+            for node in inside[1:]
+            for user in self.graph.outputs[node]
+            if user not in inside
+        )
+        return Mismatch(pattern, root, outside=outside, inside=frozenset(inside))
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> PartialMatch:
         if not isinstance(expr, Call):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from byoc_lab.errors import counted
@@ -31,6 +32,8 @@ class Mismatch:
     `found` is its user (or the function whose result it is). others: alternative patterns that
     would also match here. reused: one pattern object would have to match several values. path: from
     the root of the pattern to `pattern`, in operands and fields, such as ".args[0].args[1]".
+    outside: the values between the ends of a dominator that are also used elsewhere, each with such
+    a user; inside: all nodes between its ends, both included.
     """
 
     pattern: DFPattern
@@ -40,16 +43,22 @@ class Mismatch:
     reused: bool = False
     others: tuple[DFPattern, ...] = ()
     path: str = ""
+    outside: tuple[tuple[Expr, Expr], ...] = ()
+    inside: frozenset[Expr] = frozenset()
 
     def is_at(self, other: Mismatch) -> bool:
         """Whether both mismatches are at the same position of the graph."""
         return self.found is other.found and self.path == other.path
 
-    def seen(self, words: str) -> str:
-        """A description of `found`: `words`, and the values of the attributes that the pattern
-        requires."""
+    def seen(self, described: Callable[[Expr], str]) -> str:
+        """A description of `found`, with the values of the attributes that the pattern requires; or
+        of the first value that is also used outside of a dominator. described: describes a node."""
         if self.reused:
             return "different values"
+        if self.outside:
+            value, user = map(described, self.outside[0])
+            return f"{value} inside, which is also used outside: by {user}"
+        words = described(self.found)
         if not isinstance(self.pattern, AttrPattern) or not isinstance(self.found, Call):
             return words
         attrs = dict(self.found.attrs or {})

@@ -206,7 +206,10 @@ def test_value_used_outside_a_dominator_is_named() -> None:
     inner = relay.tanh(conv())
     found = told([entry("dom", DOMINATED)], relay.Tuple([nn.relu(inner), inner]))
     for name in ("nn.conv2d", "tanh", "nn.relu"):
-        assert "whose operands all come from one nn.conv2d" in only(found, name).expected
+        one = only(found, name)
+        assert "whose operands all come from one nn.conv2d" in one.expected
+        assert one.found.startswith("tanh (%1) of type") and "is also used outside: by" in one.found
+        assert "compute tanh (%1) a second time for its users outside" in str(one.change)
 
 
 # Lets ---------------------------------------------------------------------------------------------

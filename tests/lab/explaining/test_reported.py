@@ -72,6 +72,9 @@ def test_value_of_the_dominator_path_used_elsewhere_is_named() -> None:
         "add whose operands all come from one nn.conv2d over nn.relu or sigmoid alone (used "
         "nowhere else)"
     )
+    assert "nn.relu (%1) of type" in the(found, "add").found
+    assert "also used outside: by a tuple of 2 (result of @main)" in the(found, "add").found
+    assert str(change(found, "add")).startswith("compute nn.relu (%1) a second time")
 
 
 def test_two_equal_parents_suggest_to_compute_equal_values_once() -> None:
