@@ -3,7 +3,6 @@ of passes."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,8 +22,8 @@ from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.printing import percent, printable
 from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
-from byoc_lab.relay.analysis.recomputed import doubled
-from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
+from byoc_lab.relay.analysis.recomputed import call_sites, doubled
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -179,17 +178,17 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
 def work_of(result: IRModule, backend: str, before: IRModule) -> Work:
     """The work of a partitioned module. before: the module that the passes partitioned."""
     inside = {gv: f for gv, f in result.functions.items() if f.attrs.get("Compiler") == backend}
-    sites = Counter(
-        node.op
-        for f in result.functions.values()
-        for node in post_order(f)
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
-    )
+    sites = call_sites(result)
     return Work(
-        [Region(gv.name_hint, cost(f), boundary_bytes(f), sites[gv]) for gv, f in inside.items()],
+        [
+            Region(gv.name_hint, cost(f), boundary_bytes(f), sites[gv.name_hint])
+            for gv, f in inside.items()
+        ],
         sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost()),
         _copies(result, before, {c for f in inside.values() for c in operator_calls(f)}),
-        tuple(gv.name_hint for gv in result.functions if gv not in inside and sites[gv] > 1),
+        tuple(
+            gv.name_hint for gv in result.functions if gv not in inside and sites[gv.name_hint] > 1
+        ),
     )
 
 

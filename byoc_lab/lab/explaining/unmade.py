@@ -11,6 +11,7 @@ from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import counts_in_words, kind
 from byoc_lab.passes.framework.predicates import ask_check, refusal
+from byoc_lab.relay.analysis.recomputed import call_sites, in_each_call
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.below import root_operators
@@ -184,10 +185,18 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
         "computed-twice",
         f"{reason}: {inquiry.called(user)}, outside of the match of {attempt.name}, uses the value "
         f"of {inquiry.called(value)} inside, and its result flows into the match. Computed twice: "
-        f"{counted(names.total(), 'operator')} ({counts_in_words(names)})",
+        f"{counted(names.total(), 'operator')} ({counts_in_words(names)})"
+        f"{_in_each_call(inquiry, subject)}",
         subject, attempt, f"{inquiry.called(value)} used inside the match alone",
         f"also used by {inquiry.called(user)}", blocked=value, user=user,
     )  # fmt: skip
+
+
+def _in_each_call(inquiry: Inquiry, subject: Call) -> str:
+    mod = inquiry.matched
+    homes = (gv.name_hint for gv, f in mod.functions.items() if subject in set(post_order(f)))
+    home = next(homes, "")
+    return in_each_call(home, call_sites(mod)[home])
 
 
 def used_outside(attempt: Attempt) -> Iterator[tuple[Expr, Expr]]:

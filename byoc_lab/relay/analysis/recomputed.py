@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
 )
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,13 @@ class Recomputed:
     """A value that is computed in several places, one of them a region or composite.
 
     calls: one call for each place, in the order of computation. places: their names, such as
-    "@main", "@region", "dnnl.conv2d" or "dnnl.conv2d in @region".
+    "@main", "@region", "dnnl.conv2d" or "dnnl.conv2d in @region". function: the name of the host's
+    function whose every call computes the value again.
     """
 
     calls: tuple[Call, ...]
     places: tuple[str, ...]
+    function: str
 
 
 def recomputed(mod: IRModule) -> list[Recomputed]:
@@ -44,10 +47,11 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
     """
     values = _Values.of(mod, {})
     found = []
-    for at in values.computed.values():
+    for number, at in values.computed.items():
         by_result = {values.results.get(place): calls[0] for place, calls in at.items()}
         if len(by_result) > 1:  # the host counts once, so one of two places is a region
-            found.append(Recomputed(*map(tuple, zip(*by_result.values(), strict=True))))
+            calls, places = zip(*by_result.values(), strict=True)
+            found.append(Recomputed(calls, places, values.functions[number]))
     return found
 
 
@@ -84,6 +88,22 @@ def operators_again(mod: IRModule) -> int:
     return sum(len(r.calls) - 1 for r in recomputed(mod))
 
 
+def call_sites(mod: IRModule) -> Counter[str]:
+    """The number of calls of each global function in a module, by name."""
+    return Counter(
+        node.op.name_hint
+        for func in mod.functions.values()
+        for node in post_order(func)
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
+    )
+
+
+def in_each_call(function: str, sites: int) -> str:
+    """The end of a statement about work in a function: that each call of it does that work; empty
+    for a function with one call or none."""
+    return f", in each call of @{function}, which is called at {sites} places" * (sites > 1)
+
+
 DEPTH = 8  # maximum nesting of followed calls of regions and composites
 Place = Call | None  # the call of a region or composite; None for functions of the host
 
@@ -93,13 +113,17 @@ class _Values:
     value, also across the boundaries of regions.
 
     computed: for each value and place, the calls that compute it, each with the name of the place.
+    functions: for each of these values, the name of the host's function that computes it, itself or
+    in a region.
     numbers: the numbers of the values; two modules may share this dict.
     """
 
     def __init__(self, mod: IRModule, numbers: dict[tuple[Any, ...], int]):
         self.mod = mod
         self.computed: dict[int, dict[Place, list[tuple[Call, str]]]] = {}
+        self.functions: dict[int, str] = {}
         self.results: dict[Place, tuple[int, Any]] = {}  # with its nesting depth
+        self._function = ""
         self._constants: set[Any] = set()
         self._numbers = numbers
         self._others: dict[Expr, int] = {}
@@ -113,6 +137,7 @@ class _Values:
         values = cls(mod, numbers)
         for gv, func in mod.functions.items():
             if isinstance(func, Function) and "Compiler" not in func.attrs:
+                values._function = gv.name_hint
                 name = f"@{gv.name_hint}"
                 args = [values._number(name, n) for n in range(len(func.params))]
                 values.of_function(func, args, name)
@@ -181,6 +206,7 @@ class _Values:
             self._constants.add(number)
         else:
             self.computed.setdefault(number, {}).setdefault(place, []).append((call, name))
+            self.functions.setdefault(number, self._function)
         return number
 
     def _other(self, node: Expr) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from byoc_lab.errors import counted, enumerated
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.relay.analysis.recomputed import recomputed
+from byoc_lab.relay.analysis.recomputed import call_sites, in_each_call, recomputed
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -51,19 +51,20 @@ class DoubledWork(LintRule):
     INVALID = (Sample(_text("tanh(%p)", "%x"), points_at="tanh"),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        doubled: dict[tuple[str, ...], list[Call]] = {}
+        doubled: dict[tuple[tuple[str, ...], str], list[Call]] = {}
         for found in recomputed(mod):
-            doubled.setdefault(found.places, []).extend(found.calls[:1])
+            doubled.setdefault((found.places, found.function), []).extend(found.calls[:1])
         functions = mod.functions.items() if doubled else ()
         home = {n: gv.name_hint for gv, f in functions for n in post_order(f)}
-        for places, calls in doubled.items():
+        sites = call_sites(mod) if doubled else Counter[str]()
+        for (places, host), calls in doubled.items():
             names = Counter(c.op_name for c in calls)
             listed = ", ".join(f"{count} {name}" for name, count in names.items())
             alike = f"{counted(len(places), 'call')} of {places[0]}"
             where = enumerated(places) if len(set(places)) > 1 else alike
             yield self.finding(
                 f"{where} each compute {counted(len(calls), 'operator')} ({listed}) "
-                f"of the same values",
+                f"of the same values" + in_each_call(host, sites[host]),
                 "if the module computes these values twice before MergeComposite, compute equal "
                 "values once (TVM: EliminateCommonSubexpr); if a match copied their operators, let "
                 "its check refuse a match with an inner value that is also used outside, or end "

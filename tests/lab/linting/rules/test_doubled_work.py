@@ -47,6 +47,25 @@ def test_explain_coverage_and_lint_count_the_same_operators() -> None:
     backends.register(NPU)
 
 
+@pytest.mark.parametrize("calls", [1, 3])
+def test_doubled_work_in_a_function_is_said_to_be_in_each_of_its_calls(calls: int) -> None:
+    chained = "".join(f"  %{n + 1} = @helper(%{n});\n" for n in range(2, 2 + calls))
+    mod = relay.parse(
+        "def @helper(%p: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {\n"
+        "  %0 = tanh(%p);\n  %1 = sigmoid(%0);\n  multiply(%0, %1)\n}\n"
+        "def @main(%x: Tensor[(2, 3), float32]) {\n  %2 = nn.relu(%x);\n"
+        f"{chained}  nn.relu(%{2 + calls})\n}}"
+    )
+    pattern = is_op("multiply")(is_op("tanh")(wildcard()), wildcard())
+    backends.register(NPU, patterns=[entry("tanh", pattern)])
+    (finding,) = lint(trace(mod, NPU).result).by_code("BYL033")
+    (again,) = (e.reason for e in explain(mod, NPU) if e.cause == "computed-twice")
+    told = ", in each call of @helper, which is called at 3 places"
+    assert ([told in text for text in (finding.message, again)]) == [calls > 1] * 2
+    assert ("called several times: @helper" in str(coverage(mod, NPU))) == (calls > 1)
+    backends.register(NPU)
+
+
 @pytest.mark.parametrize(("patterns", "offloaded"), [(["nn.relu"], 2), (["nn.relu", "sigmoid"], 4)])
 def test_coverage_counts_each_of_several_equal_calls_of_the_module(
     patterns: list[str], offloaded: int
