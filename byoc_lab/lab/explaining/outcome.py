@@ -104,6 +104,7 @@ class PipelineRun:
         return list(calls_of(self.trace.initial))
 
     @cached_property
+    @without_collection()
     def homes(self) -> dict[Expr, EnclosingRegion]:
         """For each node of the result that is in a region, its region."""
         return homes_of(self.trace.final)
@@ -133,8 +134,17 @@ class PipelineRun:
 
     def _images(self, stage: int) -> dict[Call, tuple[Call, ...]]:
         if stage not in self._own:
-            self._own[stage] = _own_images(self._all[stage])
+            self._own[stage] = self._composed(stage)
         return self._own[stage]
+
+    @without_collection()
+    def _composed(self, stage: int) -> dict[Call, tuple[Call, ...]]:
+        """The images before a stage of each call of the input."""
+        now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}
+        for s in self.trace.stages[:stage]:
+            if s.after is not None and s.after is not s.before:
+                now = {c: _calls_after(s, nodes) for c, nodes in now.items()}
+        return _own_images(now)
 
     def follow(self, node: Call, stage: int, end: int | None = None) -> tuple[Call, ...]:
         """The calls before stage `end` (None: in the result) that compute `node`, a call before
@@ -148,19 +158,6 @@ class PipelineRun:
     @cached_property
     def _own(self) -> dict[int, dict[Call, tuple[Call, ...]]]:
         return {}
-
-    @cached_property
-    @without_collection()
-    def _all(self) -> list[dict[Call, tuple[Call, ...]]]:
-        """For each stage, and for the result: the calls that originate from each call of the
-        input."""
-        now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}
-        found = [now]
-        for stage in self.trace.stages:
-            if stage.after is not None and stage.after is not stage.before:
-                now = {c: _calls_after(stage, nodes) for c, nodes in now.items()}
-            found.append(now)
-        return found
 
 
 def homes_of(mod: IRModule) -> dict[Expr, EnclosingRegion]:
@@ -179,8 +176,9 @@ def homes_of(mod: IRModule) -> dict[Expr, EnclosingRegion]:
         compiler = func.attrs.get("Compiler")
         if compiler is None:
             continue
+        region = EnclosingRegion(gv.name_hint, str(compiler), None)
         for node in post_order(func.body):
-            found.setdefault(node, EnclosingRegion(gv.name_hint, str(compiler), None))
+            found.setdefault(node, region)
             if isinstance(node, Function) and "Composite" in node.attrs:
                 home = EnclosingRegion(gv.name_hint, str(compiler), str(node.attrs["Composite"]))
                 found.update((n, home) for n in post_order(node.body))
@@ -238,8 +236,8 @@ def _own_images(every: dict[Call, tuple[Call, ...]]) -> dict[Call, tuple[Call, .
     same: dict[Call, tuple[Call, ...]] = {}
     taken: set[Call] = set()
     for call, images in every.items():
-        kept = tuple(i for i in images if _callee(i) == _callee(call))
-        same[call] = kept
+        kept = [i for i in images if _callee(i) == _callee(call)]
+        same[call] = images if len(kept) == len(images) else tuple(kept)
         taken.update(kept)
     return {
         call: same[call] or tuple(i for i in images if isinstance(i.op, Op) and i not in taken)
