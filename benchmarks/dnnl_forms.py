@@ -160,6 +160,16 @@ QUANTIZED: dict[str, Callable[[], Any]] = {
         x(*IMAGE, dtype="int8"), w8(*IMAGE), number(0.02), zero(), number(0.03), zero(),
         number(0.05), zero(),
     ),
+    "max_pool2d, uint8": lambda: nn.max_pool2d(x(*IMAGE, dtype="uint8"), **WINDOW),
+    "max_pool2d of 3 channels, int8": lambda: nn.max_pool2d(
+        x(1, 3, 224, 224, dtype="int8"), **WINDOW
+    ),
+    "max_pool2d, qnn.conv2d": lambda: nn.max_pool2d(
+        qconv(x(1, 64, 56, 56, dtype="uint8"), 64), **WINDOW
+    ),
+    "concatenate, qnn.conv2d": lambda: relay.concatenate(
+        [qconv(x(1, 64, 56, 56, dtype="uint8"), 64) for _ in range(2)], 1
+    ),
 }  # fmt: skip
 HALF: dict[str, Callable[[], Any]] = {
     "conv2d": lambda: conv(dtype="bfloat16"),

@@ -17,7 +17,9 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
                              << ", found " << Name(found);
   };
   const Operand& first = call.inputs[0];
-  if (def.holds == Holds::kProduct && (first.dtype == DType::u8 || first.dtype == DType::s8)) {
+  const bool real = first.dtype == DType::f32 || first.dtype == DType::bf16;
+  const bool narrow = first.dtype == DType::u8 || first.dtype == DType::s8;
+  if (def.holds == Holds::kProduct && narrow) {
     if (call.inputs[1].dtype != DType::s8) {
       refuse(call.inputs[1].name, call.inputs[1].dtype,
              "int8, as " + first.name + " is " + Name(first.dtype));
@@ -30,7 +32,7 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
     if (call.result != DType::s32) refuse(call.result_name, call.result, "int32");
     return;
   }
-  if (def.holds != Holds::kAny && first.dtype != DType::f32 && first.dtype != DType::bf16) {
+  if (def.holds != Holds::kAny && !real && !(def.holds == Holds::kNumbers && narrow)) {
     refuse(first.name, first.dtype,
            def.holds == Holds::kReal ? "float32 or bfloat16" : "float32, bfloat16, uint8 or int8");
   }

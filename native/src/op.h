@@ -100,6 +100,7 @@ struct Built {
 enum class Holds {
   kReal,     // all float32 or all bfloat16
   kProduct,  // as kReal; or uint8 or int8 times int8, with an int32 result
+  kNumbers,  // all float32, all bfloat16, all uint8 or all int8
   kAny,      // one type for all, any type
   kOwn,      // `infer` checks it
 };

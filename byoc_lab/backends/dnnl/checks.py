@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.relay.analysis.known_sizes import follows_from_inputs
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Tuple
@@ -22,6 +21,7 @@ from byoc_lab.relay.op.tensor.blocks import plain_layout
 from byoc_lab.relay.op.tensor.relayout import pads_blocks
 
 DTYPES = ("float32", "bfloat16")
+NUMBERS = (*DTYPES, "uint8", "int8")  # for operators that compare or move elements
 MAX_RANK = 6
 # The layouts of the native operations, by the number of spatial axes.
 DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -31,8 +31,8 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 Check = Callable[[Call], str | None]
 
 
-def check_types(call: Call, integers: bool) -> str | None:
-    """Check the types of operands and result. integers: whether the operands are quantized.
+def check_types(call: Call, dtypes: Sequence[str], one: bool = True) -> str | None:
+    """Check the types of operands and result. one: whether all must have the same dtype.
 
     Sizes that follow from the inputs are known when a region is compiled; sizes that depend on
     values are not.
@@ -45,7 +45,6 @@ def check_types(call: Call, integers: bool) -> str | None:
     ]
     result = call.checked_type
     result = result.fields[0] if isinstance(result, TupleType) else result
-    dtypes = native.DTYPES if integers else DTYPES
     for what, operand in operands:
         # Constants may have any rank: blocked weights are reordered at compile time.
         most = None if isinstance(operand, Constant) else MAX_RANK
@@ -56,7 +55,7 @@ def check_types(call: Call, integers: bool) -> str | None:
     known = not isinstance(result, TensorType) or result.is_static or follows_from_inputs(call)
     if not reason and not known:
         return f"the result must have a shape that does not depend on values, found {result}"
-    if reason or integers:
+    if reason or not one:
         return reason
     for what, operand in operands:
         ty = operand.checked_type
@@ -149,6 +148,9 @@ def check_pool(call: Call, axes: int) -> str | None:
     if any(pad >= window[side % axes] for side, pad in enumerate(pads)):
         return f"each padding must be smaller than the window {tuple(window)}, found {tuple(pads)}"
     dilated, padded = any(d != 1 for d in attrs.dilation), any(pads)
+    data = call.args[0].checked_type
+    if dilated and isinstance(data, TensorType) and data.dtype not in DTYPES:
+        return f"oneDNN has only plain loops for dilated windows of integers, found {data}"
     if dilated and padded and "count_include_pad" in attrs and not attrs.count_include_pad:
         return "a dilated, padded mean must count the padding, found count_include_pad=False"
     return _only(attrs, ceil_mode=(False,)) or check_layouts(attrs, axes)

@@ -11,11 +11,11 @@ The native operations and their attributes are listed in native/README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from byoc_lab.backends.dnnl import checks, quantized
+from byoc_lab.backends.dnnl import checks, native, quantized
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter
 from byoc_lab.backends.registry import Refused
 from byoc_lab.relay.ir.attrs import Attrs
@@ -46,7 +46,8 @@ class Operator:
         the host, still compile inside a region that was annotated by hand.
     beyond_tvm: whether it is offered here and not by TVM 0.16's DNNL; `byoc_lab.compat` leaves such
         operators to the host, as TVM does (see `AnnotateTarget`).
-    integers: whether its operands are quantized; then `check` also checks the dtypes.
+    dtypes: of operands and result, which are the same.
+    integers: whether its operands are quantized; then `check` checks the dtypes.
     compute_intensive: whether it is worth a call of DNNL: PruneSubgraphs inlines regions without
         such an operator. As in TVM, which omits quantized operators by mistake.
     layouts(attributes of the call): for operators with several possible axis orders of the data.
@@ -59,6 +60,7 @@ class Operator:
     post_op: bool = False
     offered: bool = True
     beyond_tvm: bool = False
+    dtypes: Sequence[str] = checks.DTYPES
     integers: bool = False
     compute_intensive: bool = False
     layouts: Callable[[Any], Layouts] | None = None
@@ -80,7 +82,8 @@ def why_not(call: Call, chained: bool = False) -> str | None:
     if op is None or name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
     operator = OPERATORS[name]
-    reason = checks.check_types(call, operator.integers) or operator.check(call)
+    dtypes = native.DTYPES if operator.integers else operator.dtypes
+    reason = checks.check_types(call, dtypes, one=not operator.integers) or operator.check(call)
     if not reason and not operator.integers:
         reason = checks.check_finite(operator.attrs(op.definition.attributes(call.attrs)))
     return f"{name}: {reason}" if reason else None
@@ -199,6 +202,7 @@ def _pool(name: str, axes: int, offered: bool = True) -> Operator:
         attrs_of,
         lambda call: checks.check_pool(call, axes),
         offered=offered,
+        dtypes=checks.NUMBERS if name == "max" else checks.DTYPES,
         layouts=lambda attrs: _layouts(attrs, axes),
     )
 
@@ -208,6 +212,7 @@ def _global_pool(name: str, offered: bool) -> Operator:
         f"global_{name}_pool2d",
         check=lambda call: checks.check_layouts(call.attrs, 2),
         offered=offered,
+        dtypes=checks.NUMBERS if name == "max" else checks.DTYPES,
         compute_intensive=offered,
         layouts=lambda attrs: _layouts(attrs, 2),
     )
@@ -239,7 +244,12 @@ def _binary(alg: str, offered: bool = True) -> Operator:
     return Operator("binary", lambda attrs: {"alg": alg}, post_op=True, offered=offered)
 
 
-_RESHAPE = Operator("reshape", offered=False)
+def _move(kind: str, **options: Any) -> Operator:
+    """An operator that moves elements of any dtype; only `OffloadDataMovement` offloads it."""
+    return Operator(kind, offered=False, dtypes=native.DTYPES, **options)
+
+
+_RESHAPE = _move("reshape")
 
 OPERATORS: dict[str, Operator] = {
     "nn.conv1d": _conv(1),
@@ -297,7 +307,9 @@ OPERATORS: dict[str, Operator] = {
     "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
     "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),
     "qnn.add": _quantized("qadd", quantized.why_no_sum),
-    "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
+    "concatenate": Operator(
+        "concat", lambda attrs: {"axis": attrs.axis}, offered=False, dtypes=checks.NUMBERS
+    ),
     "image.resize2d": Operator(
         "resample2d",
         lambda attrs: {"size": list(attrs.size), "alg": attrs.method.removesuffix("_neighbor")},
@@ -305,13 +317,12 @@ OPERATORS: dict[str, Operator] = {
         offered=False,
         layouts=lambda attrs: Layouts(attrs.layout, attrs.layout, checks.DATA[2]),
     ),
-    "strided_slice": Operator("slice", check=checks.check_slice, offered=False),
-    "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
-    "layout_transform": Operator(
+    "strided_slice": _move("slice", check=checks.check_slice),
+    "transpose": _move("transpose", attrs=lambda attrs: {"axes": attrs.axes}),
+    "layout_transform": _move(
         "transpose",
-        lambda attrs: {"source": attrs.src_layout, "target": attrs.dst_layout},
+        attrs=lambda attrs: {"source": attrs.src_layout, "target": attrs.dst_layout},
         check=checks.check_relayout,
-        offered=False,
     ),
     "nn.batch_flatten": _RESHAPE,
     "reshape": _RESHAPE,

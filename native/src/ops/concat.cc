@@ -1,5 +1,5 @@
 // The operands concatenated along `axis`; their other dimensions are equal. Negative axes count
-// from the end. Any number of operands.
+// from the end. Any number of operands, also of uint8 or int8.
 #include "../op.h"
 
 namespace byoc_lab {
@@ -36,6 +36,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
 OpDef Concat() {
   OpDef def{"concat", {"data"}, 1, {""}, "", {{"axis", int64_t{0}, -kMaxSize}}, Infer, Make};
   def.variadic = true;
+  def.holds = Holds::kNumbers;
   return def;
 }
 

@@ -2,7 +2,7 @@
 // avg_pool2d, ...; for two axes dst[n, c, y, x] is the largest element or mean of data[n, c, ...] in
 // a window of pool_size. data (N, C, H, W), dst (N, C, H', W') with
 // H' = (H + top + bottom - ((pool_height - 1) * dilation + 1)) / stride + 1, rounded down.
-// A mean counts padded zeros if count_include_pad. A global pool (global_avg_pool2d,
+// A mean counts padded zeros if count_include_pad. A largest element may be of uint8 or int8. A global pool (global_avg_pool2d,
 // global_max_pool2d, ...) has the whole image as window.
 #include <algorithm>
 #include <map>
@@ -56,7 +56,7 @@ Dims InferAvg(const OpCall& call) {
 // Row-major data for which oneDNN is slow: it pools blocks of channels, including the padding of
 // incomplete blocks, and has only plain loops for dilated windows.
 bool IsForPlanes(const OpCall& call, const MemoryDesc& src, const Window& window) {
-  return src == Plain(call.inputs[0]) &&
+  return !IsInteger(call.result) && src == Plain(call.inputs[0]) &&
          (call.inputs[0].dims[1] % 8 != 0 || !IsAll(window.gaps, 0));
 }
 
@@ -64,8 +64,11 @@ std::optional<Built> MakeWindowed(const OpCall& call, Pooling pooling, const Mem
                                   const Dims& taps, const Window& window, const Dims& dst,
                                   const dnnl::primitive_attr& attr) {
   if (!IsForPlanes(call, src, window)) {
+    // For integers in another layout, oneDNN has only plain loops.
+    const MemoryDesc data =
+        IsInteger(call.result) ? ChannelsLast(src.get_dims(), call.result) : src;
     return Finish(dnnl::pooling_forward::primitive_desc(
-                      Cpu(), dnnl::prop_kind::forward_inference, kAlgorithms.at(pooling), src,
+                      Cpu(), dnnl::prop_kind::forward_inference, kAlgorithms.at(pooling), data,
                       AnyLayout(dst, call.result), window.strides, taps, window.gaps,
                       window.before, window.after, attr, /*allow_empty=*/true),
                   {DNNL_ARG_SRC});
@@ -130,12 +133,15 @@ bool DefinePools() {
   std::vector<AttrSpec> avg_attrs = attrs;
   avg_attrs.push_back({"count_include_pad", false});
   const auto define = [&](const std::string& name, const std::vector<AttrSpec>& specs,
-                          auto infer, auto make) {
-    return DefineOp({name + suffix, {"data"}, 1, {axes}, axes, specs, infer, make});
+                          auto infer, auto make, Holds holds) {
+    OpDef def{name + suffix, {"data"}, 1, {axes}, axes, specs, infer, make};
+    def.holds = holds;
+    return DefineOp(def);
   };
-  return define("max", attrs, Infer, MakeMax) && define("avg", avg_attrs, InferAvg, MakeAvg) &&
-         define("global_max", {}, InferGlobal<spatial>, MakeGlobalMax) &&
-         define("global_avg", {}, InferGlobal<spatial>, MakeGlobalAvg);
+  return define("max", attrs, Infer, MakeMax, Holds::kNumbers) &&
+         define("avg", avg_attrs, InferAvg, MakeAvg, Holds::kReal) &&
+         define("global_max", {}, InferGlobal<spatial>, MakeGlobalMax, Holds::kNumbers) &&
+         define("global_avg", {}, InferGlobal<spatial>, MakeGlobalAvg, Holds::kReal);
 }
 
 const bool defined[] = {DefinePools<1>(), DefinePools<2>(), DefinePools<3>()};

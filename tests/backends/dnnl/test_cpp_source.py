@@ -24,6 +24,7 @@ from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_expr
 from tests.backends.dnnl import test_bfloat16 as bfloat16
+from tests.backends.dnnl import test_narrow_numbers as narrow
 from tests.backends.dnnl import test_quantized as quantized
 from tests.backends.dnnl.graph.net import Net
 from tests.backends.dnnl.test_codegen import CASES, function, random
@@ -210,6 +211,7 @@ QUANTIZED: dict[str, Callable[[], Expr]] = {
     "convolution": lambda: quantized_chain("NCHW"),
     "last_axis": lambda: quantized_chain("NHWC"),
     "product": quantized_dense,
+    "network": lambda: narrow.network("int8", "NCHW"),
 }
 BFLOAT16 = ["conv", "sum", "batch_norm", "dense"]
 

@@ -53,7 +53,8 @@ def _conv(axes: int, suffix: str = "") -> Callable[..., Any]:
             "data_zero_point": data_zero_point,
         }
         optional = () if needs_bias else ("bias",)
-        return run(name, kind, tensors, attrs, out, post_ops, optional=optional, first=first)
+        options: dict[str, Any] = {"product": True, "optional": optional, "first": first}
+        return run(name, kind, tensors, attrs, out, post_ops, **options)
 
     if suffix:
         sum_ = "conv2d(data, weight)" + (" + bias" if needs_bias else "")

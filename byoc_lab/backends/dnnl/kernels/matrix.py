@@ -22,7 +22,9 @@ def dense(
     int8, without bias; then the result is int32.
     """
     tensors = {"data": data, "weight": weight, "bias": bias}
-    return run("dense", "dense", tensors, {"data_zero_point": data_zero_point}, out, post_ops)
+    return run(
+        "dense", "dense", tensors, {"data_zero_point": data_zero_point}, out, post_ops, product=True
+    )
 
 
 def dense_bias(
@@ -30,7 +32,7 @@ def dense_bias(
 ) -> Any:
     """dense(data, weight) + bias in one kernel; bias has shape (M,) or (1, M)."""
     tensors = {"data": data, "weight": weight, "bias": bias}
-    return run("dense_bias", "dense", tensors, {}, out, post_ops, optional=())
+    return run("dense_bias", "dense", tensors, {}, out, post_ops, product=True, optional=())
 
 
 def matmul(
@@ -49,7 +51,9 @@ def matmul(
     (..., N, K). uint8 or int8 times int8 gives int32, without bias.
     """
     attrs = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    return run("matmul", "matmul", {"a": a, "b": b, "bias": bias}, attrs, out, post_ops)
+    return run(
+        "matmul", "matmul", {"a": a, "b": b, "bias": bias}, attrs, out, post_ops, product=True
+    )
 
 
 def batch_matmul(
@@ -63,4 +67,4 @@ def batch_matmul(
 ) -> Any:
     """a (B, M, K) times b (B, N, K), matrix by matrix: (B, M, N). b is transposed by default."""
     attrs = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    return run("batch_matmul", "matmul", {"a": a, "b": b}, attrs, out, post_ops)
+    return run("batch_matmul", "matmul", {"a": a, "b": b}, attrs, out, post_ops, product=True)

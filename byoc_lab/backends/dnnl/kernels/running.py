@@ -39,13 +39,15 @@ def run(
     out: Any = None,
     post_ops: PostOps = (),
     dtype: str | None = None,
+    product: bool = False,
     optional: Sequence[str] = ("bias",),
     first: PostOps = (),
 ) -> Any:
     """Run one native operation; `kernel` is its name in messages.
 
     optional: the names of tensors that may be None. first: post-ops that belong to the kernel.
-    dtype: of the result, if neither `out` nor the operands determine it.
+    dtype: of the result, if neither `out` nor the operands determine it. product: whether products
+    of 8-bit integers are int32.
     """
     where = f"byoc_lab.dnnl.{kernel}"
     given = [
@@ -55,7 +57,7 @@ def run(
     ]
     plain = {name: _plain(value) for name, value in (attrs or {}).items()}
     of = native.dtype_name(given[0]) if given else "float32"
-    dtype = dtype or ("int32" if of in ("int8", "uint8") else of)
+    dtype = dtype or ("int32" if product and of in ("int8", "uint8") else of)
     if out is not None:
         target = native.as_output(where, "out", out, None)
         dtype = native.dtype_name(out)

@@ -39,8 +39,7 @@ def strided_slice(
     """
     held = native.described("byoc_lab.dnnl.strided_slice", "data", data, None)
     attrs = {"axis": axis, "begin": begin, "length": length, "step": step}
-    dtype = native.dtype_name(held)
-    return run("strided_slice", "slice", {"data": held}, attrs, out, dtype=dtype)
+    return run("strided_slice", "slice", {"data": held}, attrs, out)
 
 
 def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
@@ -49,8 +48,7 @@ def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
     data: of any dtype, as it is only moved.
     """
     held = native.described("byoc_lab.dnnl.transpose", "data", data, None)
-    dtype = native.dtype_name(held)
-    return run("transpose", "transpose", {"data": held}, {"axes": axes}, out, dtype=dtype)
+    return run("transpose", "transpose", {"data": held}, {"axes": axes}, out)
 
 
 def reduce(alg: str, data: Any, *, axis: int = -1, post_ops: PostOps = (), out: Any = None) -> Any:

@@ -306,9 +306,9 @@ def along(cases: Callable[..., Case], *args: Any, **attrs: Any) -> Callable[[Dra
     return lambda d: cases(d, *args, **attrs)
 
 
-PRODUCTS = (*FLOATS, "uint8", "int8")
+NUMBERS = (*FLOATS, "uint8", "int8")
 KERNELS: dict[str, Kernel] = {
-    **{f"conv{n}d": Kernel(along(conv_cases, n, None), conv, PRODUCTS, "int32") for n in (1, 2, 3)},
+    **{f"conv{n}d": Kernel(along(conv_cases, n, None), conv, NUMBERS, "int32") for n in (1, 2, 3)},
     "conv2d_bias": Kernel(along(conv_cases, 2, True), ref.conv),
     "conv2d_relu": Kernel(along(conv_cases, 2, False), conv_relu),
     "conv2d_bias_relu": Kernel(along(conv_cases, 2, True), conv_relu),
@@ -316,18 +316,24 @@ KERNELS: dict[str, Kernel] = {
         f"conv{n}d_transpose": Kernel(along(transposed_cases, n), ref.conv_transpose)
         for n in (1, 2, 3)
     },
-    **{f"max_pool{n}d": Kernel(along(pool_cases, n, False), ref.max_pool) for n in (1, 2, 3)},
+    **{
+        f"max_pool{n}d": Kernel(along(pool_cases, n, False), ref.max_pool, NUMBERS)
+        for n in (1, 2, 3)
+    },
     **{f"avg_pool{n}d": Kernel(along(pool_cases, n, True), ref.avg_pool) for n in (1, 2, 3)},
     **{
-        f"global_{alg}_pool{n}d": Kernel(lambda d, n=n: Case([image(d, n)]), formula)
-        for alg, formula in (("max", ref.global_max_pool), ("avg", ref.global_avg_pool))
+        f"global_{alg}_pool{n}d": Kernel(lambda d, n=n: Case([image(d, n)]), formula, dtypes)
+        for alg, formula, dtypes in (
+            ("max", ref.global_max_pool, NUMBERS),
+            ("avg", ref.global_avg_pool, FLOATS),
+        )
         for n in (1, 2, 3)
     },
     "resample": Kernel(resample_cases, ref.resample),
-    "dense": Kernel(along(dense_cases, None), dense, PRODUCTS, "int32"),
+    "dense": Kernel(along(dense_cases, None), dense, NUMBERS, "int32"),
     "dense_bias": Kernel(along(dense_cases, True), dense),
-    "matmul": Kernel(along(matmul_cases, batch=False), matmul, PRODUCTS, "int32"),
-    "batch_matmul": Kernel(along(matmul_cases, batch=True), matmul, PRODUCTS, "int32"),
+    "matmul": Kernel(along(matmul_cases, batch=False), matmul, NUMBERS, "int32"),
+    "batch_matmul": Kernel(along(matmul_cases, batch=True), matmul, NUMBERS, "int32"),
     "batch_norm": Kernel(batch_norm_cases, ref.batch_norm),
     "layer_norm": Kernel(layer_norm_cases, ref.layer_norm),
     "softmax": Kernel(
@@ -355,7 +361,7 @@ KERNELS: dict[str, Kernel] = {
     "add": Kernel(lambda d: Case(pair(d)), ref.add),
     "multiply": Kernel(lambda d: Case(pair(d)), ref.multiply),
     "sum": Kernel(terms, lambda *data: functools.reduce(ref.add, data)),
-    "concatenate": Kernel(concatenate_cases, concatenate),
+    "concatenate": Kernel(concatenate_cases, concatenate, NUMBERS),
     "strided_slice": Kernel(strided_slice_cases, strided_slice, ALL),
     "transpose": Kernel(transpose_cases, transpose, ALL),
     "reorder": Kernel(reorder_cases, reorder, ALL),
