@@ -105,7 +105,7 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str) -> No
     ("call", "error", "message"),
     [
         (lambda: byoc_lab.build(FUNCTION), ArgumentError, r"build expects an IRModule, found Func"),
-        (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) makes one"),
+        (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) creates one"),
         (lambda: byoc_lab.apply(MODULE, MODULE), ArgumentError, "apply takes a Diff and a module"),
         (lambda: byoc_lab.diff(MODULE, None), PassError, "diff takes two modules or functions"),
         (lambda: byoc_lab.compare(TRACE, MODULE), ArgumentError, "takes two traces, found IR"),
