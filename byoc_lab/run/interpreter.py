@@ -245,7 +245,7 @@ class Interpreter(ABC):
     def undecided_match(
         self, node: Match, value: Value, path: list[int], frame: ScopeFrame
     ) -> Value:
-        """The value of a match on a value whose part at `path` is undecided."""
+        """The result of a match that depends on an undecided part of its value, at `path`."""
         self.fail(node, f"{describe(node)} needs a data value, found the undecided {value!r}")
 
     def fields(self, value: Value) -> tuple[Value, ...]:

@@ -207,7 +207,7 @@ class Changes(PassChanges):
             tried = [f"{name}={','.join(map(str, shape))}" for name, shape in whole.items()]
             more = f" and {counted(len(tried) - NAMED, 'more input')}" if tried[NAMED:] else ""
             yield self._edited(
-                f"give the lengths of the inputs that are not known; tried with "
+                f"give the inputs known dimension sizes; tried with "
                 f"{', '.join(tried[:NAMED])}{more} {where}", with_shapes(mod, whole), ("lengths",),
             )  # fmt: skip
 

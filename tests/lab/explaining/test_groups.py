@@ -90,7 +90,7 @@ def test_calls_with_unknown_sizes_suggest_to_give_the_sizes() -> None:
         assert one.change is not None and one.change.offloaded == (0, 2)
     for batch in (1, relay.Any()):
         for one in explain(network(batch, relay.Any()), NPU):
-            words = "give the lengths of the inputs that are not known; tried with data=1,3,224,8 ("
+            words = "give the inputs known dimension sizes; tried with data=1,3,224,8 ("
             assert one.change is not None and str(one.change).startswith(words)
             assert one.change.offloaded == (0, 2)
 

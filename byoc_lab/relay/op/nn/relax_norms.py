@@ -79,8 +79,9 @@ def by_deviations(
     beta: Any,
 ) -> Any:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta. The variance is the mean of squared
-    deviations. In R.nn.group_norm and R.nn.instance_norm it is the mean of squares less the squared
-    mean; rounding can make that negative, and the result nan, if the elements of a group are equal.
+    deviations. In R.nn.group_norm and R.nn.instance_norm it is the mean of squares minus the
+    squared mean; rounding can make that negative, and the result nan, if the elements of a group
+    are equal.
 
     groups: the shape of x with one or several axes for each group, and these axes.
     """
