@@ -131,7 +131,7 @@ def check_overlap(name: str, argument: str, operand: np.ndarray) -> None:
         # Its axes are permuted first, in a copy.
         np.testing.assert_array_equal(call.run(name, weight=placed, out=out), right)
         return
-    with pytest.raises(ValueError, match=rf"{name}: out shares memory with {argument}; pass an"):
+    with pytest.raises(ValueError, match=rf"{name}: out shares memory with {argument}; pass a"):
         call.run(name, **{argument: placed}, out=out)
     np.testing.assert_array_equal(placed, operand)
 

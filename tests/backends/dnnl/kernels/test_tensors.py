@@ -172,7 +172,7 @@ def test_reorder_there_and_back_restores_the_tensor(src, dst, shape, numpy) -> N
 
 
 BAD = {
-    "small": ("nchw", "NCHW", "src_layout: expected a capital .* found 'nchw'"),
+    "small": ("nchw", "NCHW", "src_layout: expected one capital .* found 'nchw'"),
     "twice": ("NCCW", "NCHW", "src_layout: expected .* found 'NCCW'"),
     "empty": ("", "NCHW", "src_layout: expected .* found ''"),
     "number": ("NCHW16", "NCHW", "src_layout: expected .* found 'NCHW16'"),
@@ -181,7 +181,7 @@ BAD = {
     "absent": ("NCHW", "NCHW4d", "dst_layout: expected .* found 'NCHW4d'"),
     "two blocks": ("NCHW", "NCHW4c2c", "dst_layout: expected .* found 'NCHW4c2c'"),
     "signs": ("NCHW", "NC-HW", "dst_layout: expected .* found 'NC-HW'"),
-    "overflow": ("NCHW", "NCHW99999999999999999999c", "expected a capital"),
+    "overflow": ("NCHW", "NCHW99999999999999999999c", "expected one capital"),
     "axes": ("NCHW", "NCDHW", "dst_layout: expected the axes of src_layout 'NCHW'"),
     "fewer": ("NCHW", "NCH", "dst_layout: expected the axes of src_layout"),
     "rank": ("NCH", "NHC", "data: expected 3 dimensions"),
