@@ -88,7 +88,9 @@ def _about(name):
     """The signature and the first paragraph of the documentation of a named object."""
     value = main.__dict__.get(name.partition(".")[0])
     for part in name.split(".")[1:]:
-        value = inspect.getattr_static(value, part, None)
+        # A module may import a name on first use; properties of other objects do not run.
+        found = getattr if inspect.ismodule(value) else inspect.getattr_static
+        value = found(value, part, None)
     if not callable(value):
         return ""
     try:
